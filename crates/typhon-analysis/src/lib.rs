@@ -1,0 +1,7 @@
+//! Reading traces in bulk.
+//!
+//! `typhon-trace` reads one block at a time and knows no threads; this crate drives it over whole files:
+//! an ordered parallel pipeline over blocks today, statistics and the Workbench's index later.
+//!
+//! **Invariant:** results do not depend on the number of threads.
+#![forbid(unsafe_code)]

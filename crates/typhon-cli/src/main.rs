@@ -1,0 +1,4 @@
+//! The `typhon` command.
+#![forbid(unsafe_code)]
+
+fn main() {}

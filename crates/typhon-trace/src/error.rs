@@ -1,0 +1,54 @@
+//! Problems that end the reading or writing of a trace. What can be stepped over is a [`crate::Notice`].
+
+use std::io;
+
+/// A fatal problem with a trace file or stream (format spec, "Faults and bad input").
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The first four bytes are not `TYTR`.
+    #[error("not a Typhon trace: it starts with {found:02x?}, expected \"TYTR\"")]
+    NotATrace {
+        /// The bytes found, at most four.
+        found: Vec<u8>,
+    },
+    /// The header names a format version that this build does not read.
+    #[error("unsupported trace version {found}; this build reads version {}", crate::FORMAT_VERSION)]
+    UnsupportedVersion {
+        /// The version in the file.
+        found: u16,
+    },
+    /// The magic is right but the file ends inside the 207-byte header.
+    #[error("header truncated: {found} of 207 bytes")]
+    HeaderTruncated {
+        /// Bytes present.
+        found: u64,
+    },
+    /// The clock frequency is zero or negative, so that no timestamp has a meaning.
+    #[error("clock frequency {found} at offset 8 is not positive; timestamps have no meaning")]
+    BadClockFrequency {
+        /// The value in the file, ticks per second.
+        found: i64,
+    },
+    /// A value cannot be represented in the format (writer side).
+    #[error("{what}: {value} is above the format's limit of {limit}")]
+    Limit {
+        /// The thing that is too large, with its place.
+        what: String,
+        /// Its size.
+        value: u64,
+        /// The largest size the format can hold.
+        limit: u64,
+    },
+    /// The operating system refused a read or write.
+    #[error("{action} failed at offset {offset}")]
+    Io {
+        /// `"read"`, `"write"`, `"sync"` …
+        action: &'static str,
+        /// File offset of the operation.
+        offset: u64,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}

@@ -1,0 +1,4 @@
+//! Project chores, run as `cargo xtask <task>`.
+#![forbid(unsafe_code)]
+
+fn main() {}
