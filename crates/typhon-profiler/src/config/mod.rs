@@ -1,0 +1,2 @@
+//! Gates and options of the profiler, resolved from `typhon.telemetry.json` and `TYPHON__…` variables.
+#![forbid(unsafe_code)]

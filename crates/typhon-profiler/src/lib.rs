@@ -1,0 +1,21 @@
+//! In-process profiler: records spans, instants and gauges of a running program at a cost low enough to leave on.
+//!
+//! Three layers, each usable without the ones after it:
+//!
+//! 1. **Gates** ([`config`]): which kinds are on. Configuration files and the environment resolve into one 256-bit
+//!    mask; the mask is all that a call site ever consults.
+//! 2. **Capture**: per-thread buffers, clock and span guards. A call site writes one record into memory that
+//!    belongs to its thread and publishes it with one store.
+//! 3. **Draining**: one consumer thread sorts what the threads published into batches and hands them to exporters.
+//!
+//! What it is not: it does not know the engine, and it never makes a program wait or fail. What cannot be recorded
+//! is counted, and the count is in the trace.
+//!
+//! **Invariants**
+//! - emitted = recorded + reported lost, exactly, for every exporter.
+//! - Nothing between a call site and its published record allocates, locks, panics or enters the kernel, once the
+//!   thread has its slot.
+//! - A kind that is off costs one load and one test.
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod config;
