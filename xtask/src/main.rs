@@ -1,4 +1,49 @@
 //! Project chores, run as `cargo xtask <task>`.
+//!
+//! Each task lives in a file of its own; this file only finds the task and reports its outcome.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod check;
+mod edges;
+mod licences;
+mod tree;
+mod workspace;
+
+use std::process::ExitCode;
+
+/// Outcome of a task; the message is for the person who ran it.
+type Outcome = Result<(), String>;
+
+/// A task: name, one line of help, and what it does with the remaining arguments.
+type Task = (&'static str, &'static str, fn(&[String]) -> Outcome);
+
+/// All tasks, in the order in which the help shows them.
+const TASKS: &[Task] =
+    &[("check", "check the tree: dependency edges, licences, docs, file hygiene", check::run)];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = args.split_first().filter(|(name, _)| !name.starts_with('-')) else {
+        print_help();
+        return ExitCode::SUCCESS;
+    };
+    let Some((_, _, task)) = TASKS.iter().find(|(known, _, _)| known == name) else {
+        eprintln!("error: no task named {name:?}");
+        print_help();
+        return ExitCode::from(64);
+    };
+    match task(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_help() {
+    println!("usage: cargo xtask <task> [arguments]\n");
+    for (name, help, _) in TASKS {
+        println!("  {name:<12} {help}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Where the repository is and what it holds, asked from cargo and git.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde::Deserialize;
+
+/// The part of `cargo metadata` that the checks read.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Metadata {
+    /// Every package in the dependency graph, the workspace's own included.
+    pub(crate) packages: Vec<Package>,
+    /// Ids of the packages that are members of the workspace.
+    pub(crate) workspace_members: Vec<String>,
+}
+
+impl Metadata {
+    /// The workspace's own packages.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| self.workspace_members.contains(&package.id))
+    }
+
+    /// Everything that comes from outside the workspace.
+    pub(crate) fn third_parties(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| !self.workspace_members.contains(&package.id))
+    }
+}
+
+/// One package of the dependency graph.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// SPDX expression, if the package states one.
+    pub(crate) license: Option<String>,
+    /// Direct dependencies of every sort: normal, build and development.
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// One direct dependency.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+}
+
+/// The repository's root folder.
+pub(crate) fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+/// The dependency graph of the workspace whose manifest is at `manifest` (relative to the root).
+///
+/// # Errors
+/// When cargo cannot be run, fails, or answers something unexpected.
+pub(crate) fn metadata(manifest: &str) -> Result<Metadata, String> {
+    let manifest = root().join(manifest);
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let answer = output(
+        Command::new(cargo).args(["metadata", "--format-version=1", "--manifest-path"]).arg(&manifest),
+    )?;
+    serde_json::from_str(&answer)
+        .map_err(|error| format!("cargo metadata of {}: {error}", manifest.display()))
+}
+
+/// Paths of all files under version control or about to be, relative to the root, with `/` between folders.
+///
+/// # Errors
+/// When git cannot be run or this is no git work tree.
+pub(crate) fn tracked_files() -> Result<Vec<String>, String> {
+    let answer = output(Command::new("git").current_dir(root()).args([
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]))?;
+    let files = answer.split('\0').filter(|path| !path.is_empty() && root().join(path).is_file());
+    Ok(files.map(str::to_owned).collect())
+}
+
+/// Standard output of a command that has to succeed.
+fn output(command: &mut Command) -> Result<String, String> {
+    let run = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if !run.status.success() {
+        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&run.stderr).trim()));
+    }
+    String::from_utf8(run.stdout).map_err(|error| format!("{command:?}: {error}"))
+}
