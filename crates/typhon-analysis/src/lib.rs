@@ -5,3 +5,8 @@
 //!
 //! **Invariant:** results do not depend on the number of threads.
 #![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod nesting;
+pub mod quantile;
+pub mod ticks;

@@ -1,0 +1,315 @@
+//! Which span lies inside which, per lane, and the self time that follows from it (brief 11 B-11).
+//!
+//! The parent ids in a trace say who *started* a span, possibly on another thread; for "where did the time of this
+//! thread go" only containment in time counts. Spans of a lane are sorted by (start, longer first, id) and nested with a
+//! stack. A span that overlaps without nesting (clock jitter, asynchronous tail) belongs to nobody: it keeps its whole
+//! duration as self time and takes none away from others.
+//!
+//! A trace can hold more spans than fit in memory, so a lane is *settled* in steps. A span is written when it ends,
+//! hence everything that ended long before the newest record can be nested at once; of its outermost spans only start and
+//! end are kept, for a later, longer parent. That is exact as long as no span arrives after the span that contains it has
+//! been settled. Such late spans are counted and reported, so a result that may be off says so.
+
+/// One span as nesting sees it. `item` is the caller's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneSpan<T> {
+    /// Start in trace-clock ticks.
+    pub start: i64,
+    /// End in trace-clock ticks, ≥ `start`.
+    pub end: i64,
+    /// Span id, breaks ties: a parent's id is taken before its children's.
+    pub span_id: u64,
+    /// Whatever the caller wants back.
+    pub item: T,
+}
+
+/// A span whose place is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NestedSpan<T> {
+    /// The span.
+    pub span: LaneSpan<T>,
+    /// Duration minus that of its direct children, ticks.
+    pub self_ticks: i64,
+    /// Spans around it; 0 = outermost.
+    pub depth: u32,
+}
+
+/// What is left of settled spans: an outermost interval that a later parent may still enclose.
+#[derive(Debug, Clone, Copy)]
+struct Root {
+    start: i64,
+    end: i64,
+    /// Time it takes from a parent: its duration, or the sum of durations when several were merged.
+    ticks: i64,
+}
+
+/// Outermost intervals kept per lane before the oldest are merged pairwise.
+const MAX_ROOTS: usize = 1 << 18;
+
+/// Spans of one lane that wait to be nested.
+#[derive(Debug)]
+pub struct LaneNesting<T> {
+    pending: Vec<LaneSpan<T>>,
+    roots: Vec<Root>,
+    settled_until: i64,
+    inexact: u64,
+}
+
+impl<T> Default for LaneNesting<T> {
+    fn default() -> Self {
+        Self { pending: Vec::new(), roots: Vec::new(), settled_until: i64::MIN, inexact: 0 }
+    }
+}
+
+/// An interval on the stack of open ones.
+struct Open<T> {
+    root: Root,
+    children_ticks: i64,
+    /// `None` for an interval that an earlier step settled.
+    span: Option<LaneSpan<T>>,
+}
+
+impl<T: Copy> LaneNesting<T> {
+    /// Adds a span. A negative duration counts as zero.
+    #[inline]
+    pub fn push(&mut self, start: i64, duration: i64, span_id: u64, item: T) {
+        let end = start.saturating_add(duration.max(0));
+        self.pending.push(LaneSpan { start, end, span_id, item });
+    }
+
+    /// Spans waiting.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Spans whose place could not be determined exactly: they arrived after their surroundings were settled,
+    /// or a later parent's edge fell between intervals that had been merged to save memory.
+    pub fn inexact(&self) -> u64 {
+        self.inexact
+    }
+
+    /// Nests the older half of what waits (by end) and hands it to `emit`; keeps the newer half.
+    pub fn settle_half(&mut self, emit: impl FnMut(NestedSpan<T>)) {
+        let middle = self.pending.len() / 2;
+        if middle == 0 {
+            return;
+        }
+        let median = self.pending.select_nth_unstable_by_key(middle, |span| span.end).1.end;
+        // Equal ends stay together: of two spans with the same interval the id decides which one is outside.
+        let keep: Vec<_> = self.pending.extract_if(.., |span| span.end >= median).collect();
+        if self.pending.is_empty() {
+            self.pending = keep;
+            self.settle_all(emit);
+        } else {
+            self.settle_all(emit);
+            self.pending.extend(keep);
+        }
+    }
+
+    /// Nests everything that waits and hands it to `emit`, children before the span around them.
+    pub fn settle_all(&mut self, mut emit: impl FnMut(NestedSpan<T>)) {
+        let mut spans = std::mem::take(&mut self.pending);
+        spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end), span.span_id));
+        let newest_end = spans.iter().map(|span| span.end).max().unwrap_or(i64::MIN);
+        let mut walk = Walk { stack: Vec::new(), roots: Vec::new(), emit: &mut emit };
+        let mut roots = std::mem::take(&mut self.roots).into_iter().peekable();
+        for span in &spans {
+            while let Some(root) = roots.next_if(|root| root.start < span.start) {
+                self.inexact += u64::from(!walk.open(root, None));
+            }
+            self.inexact += u64::from(span.start < self.settled_until && walk.is_inside_root(span));
+            walk.open_span(*span);
+        }
+        for root in roots {
+            self.inexact += u64::from(!walk.open(root, None));
+        }
+        walk.close_until(i64::MAX);
+        self.roots = walk.roots;
+        spans.clear();
+        self.pending = spans;
+        self.settled_until = self.settled_until.max(newest_end);
+        self.merge_roots();
+    }
+
+    /// Merges neighbouring old roots when there are too many: 24 bytes each would add up over hours of flat spans.
+    fn merge_roots(&mut self) {
+        while self.roots.len() > MAX_ROOTS {
+            let half = self.roots.len() / 2;
+            let merged: Vec<Root> = self.roots[..half]
+                .chunks(2)
+                .map(|pair| Root {
+                    start: pair[0].start,
+                    end: pair[pair.len() - 1].end.max(pair[0].end),
+                    ticks: pair.iter().fold(0, |sum, root| sum.saturating_add(root.ticks)),
+                })
+                .collect();
+            self.roots.splice(..half, merged);
+        }
+    }
+}
+
+/// One pass over the sorted intervals of a lane.
+struct Walk<'e, T, F: FnMut(NestedSpan<T>)> {
+    stack: Vec<Open<T>>,
+    roots: Vec<Root>,
+    emit: &'e mut F,
+}
+
+impl<T: Copy, F: FnMut(NestedSpan<T>)> Walk<'_, T, F> {
+    /// Closes every interval that ended at or before `moment`.
+    fn close_until(&mut self, moment: i64) {
+        while let Some(open) = self.stack.pop_if(|open| open.root.end <= moment) {
+            if let Some(span) = open.span {
+                let self_ticks = open.root.ticks.saturating_sub(open.children_ticks);
+                (self.emit)(NestedSpan { span, self_ticks, depth: self.stack.len() as u32 });
+            }
+            if self.stack.is_empty() {
+                self.roots.push(open.root);
+            }
+        }
+    }
+
+    /// Opens an interval inside the innermost open one; `false` when it overlaps that one without nesting.
+    fn open(&mut self, root: Root, span: Option<LaneSpan<T>>) -> bool {
+        self.close_until(root.start);
+        if let Some(parent) = self.stack.last_mut() {
+            if root.end > parent.root.end {
+                return false;
+            }
+            parent.children_ticks = parent.children_ticks.saturating_add(root.ticks);
+        }
+        self.stack.push(Open { root, children_ticks: 0, span });
+        true
+    }
+
+    fn open_span(&mut self, span: LaneSpan<T>) {
+        let ticks = span.end.saturating_sub(span.start);
+        if !self.open(Root { start: span.start, end: span.end, ticks }, Some(span)) {
+            (self.emit)(NestedSpan { span, self_ticks: ticks, depth: self.stack.len() as u32 });
+        }
+    }
+
+    fn is_inside_root(&self, span: &LaneSpan<T>) -> bool {
+        self.stack
+            .iter()
+            .any(|open| open.span.is_none() && open.root.start <= span.start && open.root.end >= span.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Placed = Vec<(usize, i64, u32)>;
+
+    fn nest(spans: &[(i64, i64)]) -> Placed {
+        let mut lane = LaneNesting::default();
+        for (item, (start, duration)) in spans.iter().enumerate() {
+            lane.push(*start, *duration, item as u64 + 1, item);
+        }
+        let mut placed = Placed::new();
+        lane.settle_all(|nested| placed.push((nested.span.item, nested.self_ticks, nested.depth)));
+        assert_eq!(lane.inexact(), 0);
+        placed.sort_unstable();
+        placed
+    }
+
+    /// The definition, word by word and in quadratic time.
+    fn naive(spans: &[(i64, i64)]) -> Placed {
+        let mut order: Vec<usize> = (0..spans.len()).collect();
+        let end = |item: usize| spans[item].0 + spans[item].1;
+        order.sort_by_key(|item| (spans[*item].0, -end(*item), *item));
+        let mut nesting: Vec<usize> = Vec::new();
+        let mut self_ticks: Vec<i64> = spans.iter().map(|(_, duration)| *duration).collect();
+        let mut placed = Placed::new();
+        for item in order {
+            let around: Vec<usize> = nesting.iter().copied().filter(|a| end(*a) > spans[item].0).collect();
+            placed.push((item, 0, around.len() as u32));
+            if around.iter().any(|a| end(*a) < end(item)) {
+                continue;
+            }
+            if let Some(parent) = around.last() {
+                self_ticks[*parent] -= spans[item].1;
+            }
+            nesting.push(item);
+        }
+        placed.iter_mut().for_each(|(item, ticks, _)| *ticks = self_ticks[*item]);
+        placed.sort_unstable();
+        placed
+    }
+
+    #[test]
+    fn b11_self_time_is_duration_minus_direct_children() {
+        assert_eq!(
+            nest(&[(0, 100), (10, 30), (15, 5), (50, 20)]),
+            [(0, 50, 0), (1, 25, 1), (2, 5, 2), (3, 20, 1)]
+        );
+    }
+
+    #[test]
+    fn b11_a_span_that_overlaps_without_nesting_takes_no_self_time_away() {
+        assert_eq!(nest(&[(0, 100), (90, 30), (95, 5)]), [(0, 95, 0), (1, 30, 1), (2, 5, 1)]);
+    }
+
+    #[test]
+    fn equal_intervals_nest_by_span_id() {
+        assert_eq!(nest(&[(0, 10), (0, 10)]), [(0, 0, 0), (1, 10, 1)]);
+    }
+
+    #[test]
+    fn zero_length_spans_lie_in_what_is_open_at_their_moment() {
+        assert_eq!(nest(&[(0, 10), (0, 0), (5, 0), (10, 0)]), [(0, 10, 0), (1, 0, 1), (2, 0, 1), (3, 0, 0)]);
+    }
+
+    #[test]
+    fn a_late_span_inside_a_settled_one_is_counted_as_inexact() {
+        let mut lane = LaneNesting::default();
+        lane.push(0, 100, 1, 0);
+        lane.settle_all(|_| {});
+        lane.push(10, 5, 2, 1);
+        lane.settle_all(|_| {});
+        assert_eq!(lane.inexact(), 1);
+    }
+
+    #[test]
+    fn a_long_parent_that_comes_last_encloses_what_is_settled() {
+        let mut lane = LaneNesting::default();
+        let mut self_of_parent = 0;
+        for step in 0..10 {
+            lane.push(step * 10 + 1, 4, step as u64 + 2, false);
+            lane.settle_all(|_| {});
+        }
+        lane.push(0, 200, 1, true);
+        lane.settle_all(|nested| self_of_parent = nested.self_ticks);
+        assert_eq!((self_of_parent, lane.inexact()), (160, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn nesting_equals_its_definition(spans in prop::collection::vec((0i64..60, 0i64..30), 0..60)) {
+            prop_assert_eq!(nest(&spans), naive(&spans));
+        }
+
+        /// Spans that arrive in order of their end, as recorders write them, may be settled in any steps.
+        #[test]
+        fn settling_in_steps_changes_no_self_time(
+            mut spans in prop::collection::vec((0i64..300, 0i64..60), 1..80),
+            steps in prop::collection::vec(0usize..20, 0..10),
+        ) {
+            spans.sort_by_key(|(start, duration)| start + duration);
+            let mut lane = LaneNesting::default();
+            let mut placed: Vec<(usize, i64)> = Vec::new();
+            for (item, (start, duration)) in spans.iter().enumerate() {
+                lane.push(*start, *duration, item as u64 + 1, item);
+                if steps.contains(&(item % 20)) {
+                    lane.settle_half(|nested| placed.push((nested.span.item, nested.self_ticks)));
+                }
+            }
+            lane.settle_all(|nested| placed.push((nested.span.item, nested.self_ticks)));
+            placed.sort_unstable();
+            let exact: Vec<(usize, i64)> = naive(&spans).iter().map(|(item, ticks, _)| (*item, *ticks)).collect();
+            prop_assert_eq!(placed, exact);
+        }
+    }
+}
