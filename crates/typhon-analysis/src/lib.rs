@@ -9,4 +9,5 @@
 pub mod clock;
 pub mod nesting;
 pub mod quantile;
+pub mod rank_sum;
 pub mod ticks;

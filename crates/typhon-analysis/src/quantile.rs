@@ -97,6 +97,17 @@ impl Durations {
         (first..last).map(|bin| (bounds(bin).0, bounds(bin).1, bins[bin])).collect()
     }
 
+    /// (value, how often) in ascending order; values of the histogram stand for their bucket.
+    pub fn weighted(&self) -> Vec<(u64, u64)> {
+        if self.is_approximate() {
+            let buckets = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+            return buckets.map(|(bucket, count)| (bucket_middle(bucket), *count)).collect();
+        }
+        let mut values = self.exact.clone();
+        values.sort_unstable();
+        values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect()
+    }
+
     fn spill(&mut self) {
         if self.buckets.is_empty() {
             self.buckets.push(0);
