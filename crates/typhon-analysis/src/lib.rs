@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod filter;
 pub mod nesting;
 pub mod quantile;
 pub mod rank_sum;
 pub mod ticks;
+pub mod units;
