@@ -5,7 +5,9 @@
 
 mod check;
 mod edges;
+mod fuzz;
 mod licences;
+mod testing;
 mod tree;
 mod workspace;
 
@@ -18,8 +20,11 @@ type Outcome = Result<(), String>;
 type Task = (&'static str, &'static str, fn(&[String]) -> Outcome);
 
 /// All tasks, in the order in which the help shows them.
-const TASKS: &[Task] =
-    &[("check", "check the tree: dependency edges, licences, docs, file hygiene", check::run)];
+const TASKS: &[Task] = &[
+    ("test", "set up what the tests need, then run all of them", testing::run),
+    ("check", "check the tree: dependency edges, licences, file hygiene", check::run),
+    ("fuzz", "run the fuzz targets one after the other", fuzz::run),
+];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

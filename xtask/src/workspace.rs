@@ -56,10 +56,8 @@ pub(crate) fn root() -> PathBuf {
 /// When cargo cannot be run, fails, or answers something unexpected.
 pub(crate) fn metadata(manifest: &str) -> Result<Metadata, String> {
     let manifest = root().join(manifest);
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let answer = output(
-        Command::new(cargo).args(["metadata", "--format-version=1", "--manifest-path"]).arg(&manifest),
-    )?;
+    let mut cargo = cargo();
+    let answer = output(cargo.args(["metadata", "--format-version=1", "--manifest-path"]).arg(&manifest))?;
     serde_json::from_str(&answer)
         .map_err(|error| format!("cargo metadata of {}: {error}", manifest.display()))
 }
@@ -78,6 +76,33 @@ pub(crate) fn tracked_files() -> Result<Vec<String>, String> {
     ]))?;
     let files = answer.split('\0').filter(|path| !path.is_empty() && root().join(path).is_file());
     Ok(files.map(str::to_owned).collect())
+}
+
+/// The cargo that runs us, started in the repository's root.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs cargo with its output going where ours goes.
+///
+/// # Errors
+/// When it cannot be started or fails.
+pub(crate) fn run_cargo(arguments: &[&str]) -> Result<(), String> {
+    succeed(cargo().args(arguments))
+}
+
+/// Runs a command with its output going where ours goes.
+///
+/// # Errors
+/// When it cannot be started or fails.
+pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?}: {status}")),
+        Err(error) => Err(format!("{command:?}: {error}")),
+    }
 }
 
 /// Standard output of a command that has to succeed.

@@ -1,0 +1,46 @@
+//! `cargo xtask test`: fetches what the tests use besides Rust, then runs every test.
+
+use std::process::{Command, Stdio};
+
+use crate::{Outcome, workspace};
+
+/// A program that some tests run: its name, the Debian package that brings it, and what is not tested without it.
+struct Tool {
+    program: &'static str,
+    package: &'static str,
+    without_it: &'static str,
+}
+
+const TOOLS: &[Tool] = &[Tool {
+    program: "python3",
+    package: "python3",
+    without_it: "the proof that docs/trace-format.md is enough to write a reader from",
+}];
+
+/// Sets up and runs all tests of the workspace; arguments go to `cargo test`.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    for tool in TOOLS.iter().filter(|tool| !is_installed(tool.program)) {
+        if let Err(fault) = install(tool.package) {
+            eprintln!("note: no {} ({fault}): skipping {}", tool.program, tool.without_it);
+        }
+    }
+    let mut command = vec!["test", "--workspace"];
+    command.extend(arguments.iter().map(String::as_str));
+    workspace::run_cargo(&command)
+}
+
+/// Whether a program can be started.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let probe = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    probe.is_ok_and(|status| status.success())
+}
+
+/// Installs a system package where that is possible without asking anybody.
+fn install(package: &str) -> Outcome {
+    if !is_installed("apt-get") {
+        return Err("no apt-get to install it with".to_owned());
+    }
+    eprintln!("installing {package} (apt-get)");
+    let script = format!("apt-get update -q && apt-get install -q -y --no-install-recommends {package}");
+    workspace::succeed(Command::new("sh").arg("-c").arg(script).stdout(Stdio::null()))
+}
