@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod codegen;
 mod edges;
 mod fuzz;
 mod licences;
@@ -21,6 +22,7 @@ type Task = (&'static str, &'static str, fn(&[String]) -> Outcome);
 
 /// All tasks, in the order in which the help shows them.
 const TASKS: &[Task] = &[
+    ("codegen", "write the files generated from the event registry; with --check only compare", codegen::run),
     ("test", "set up what the tests need, then run all of them", testing::run),
     ("check", "check the tree: dependency edges, licences, file hygiene", check::run),
     ("fuzz", "run the fuzz targets one after the other", fuzz::run),

@@ -21,7 +21,9 @@
 //! - The format is append-only: ids are never reused, layouts only grow at their end.
 #![forbid(unsafe_code)]
 
+pub mod decode;
 mod error;
+pub mod event;
 mod notice;
 pub mod record;
 pub mod registry;

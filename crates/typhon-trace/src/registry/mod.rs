@@ -4,8 +4,10 @@
 //! Nothing else in the project lists kinds, fields, enum values, gauges or gates by hand.
 
 mod generated;
+mod table;
 
-pub use generated::{GAUGES, KINDS};
+pub(crate) use generated::{COMPARE_OP, THREAD_KIND_FIELD};
+pub use generated::{ENUMS, GAUGES, KINDS, id};
 
 /// The registry file itself, as `typhon kinds --json` prints it.
 pub const REGISTRY_JSON: &str = include_str!("../../registry/kinds.json");
@@ -79,6 +81,8 @@ pub struct EnumInfo {
     pub name: &'static str,
     /// (value, name), ascending by value.
     pub values: &'static [(i64, &'static str)],
+    /// The values are bits that may be set together.
+    pub is_flags: bool,
 }
 
 impl EnumInfo {
@@ -86,6 +90,35 @@ impl EnumInfo {
     pub fn name_of(&self, value: i64) -> Option<&'static str> {
         self.values.iter().find(|(v, _)| *v == value).map(|(_, name)| *name)
     }
+
+    /// Is every part of this value named? A set of flags is, when each of its bits is.
+    pub fn covers(&self, value: i64) -> bool {
+        if self.is_flags {
+            self.values.iter().fold(value, |rest, (bit, _)| rest & !bit) == 0
+        } else {
+            self.name_of(value).is_some()
+        }
+    }
+}
+
+/// What a field is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FieldRole {
+    /// It carries information of its own.
+    Value,
+    /// Number of entries or bytes in the variable part; tools show the part instead.
+    Count,
+    /// Written as zero, never shown.
+    Padding,
+}
+
+/// How values of a field combine when records of several ticks or realms are folded into one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fold {
+    /// Add up.
+    Sum,
+    /// Keep the largest.
+    Max,
 }
 
 /// One fixed-size field.
@@ -101,6 +134,10 @@ pub struct FieldInfo {
     pub sentinel: &'static str,
     /// Named values.
     pub enumeration: Option<&'static EnumInfo>,
+    /// Value, count or padding.
+    pub role: FieldRole,
+    /// Set for the counters of kind 70, which are reported per realm.
+    pub fold: Option<Fold>,
 }
 
 /// A field that is present iff its bit is set in the mask byte.
@@ -155,6 +192,8 @@ pub struct KindInfo {
     pub family: &'static str,
     /// One sentence on when it is emitted.
     pub summary: &'static str,
+    /// What else a reader should know: accepted older forms, narrower meanings; empty when there is nothing.
+    pub notes: &'static str,
     /// Configuration path below `Typhon:`; `:Enabled` is implied.
     pub gate: &'static str,
     /// State with only the master switch on.
@@ -177,6 +216,36 @@ pub struct KindInfo {
     pub external_slot: bool,
     /// Kind whose span id this one repeats.
     pub correlates_span_id: Option<u8>,
+    /// Kind that took over from this one on the producer's side.
+    pub superseded_by: Option<u8>,
+    /// The span marks a point: its duration is always zero.
+    pub zero_duration: bool,
+    /// The span belongs to the process, not to an enclosing span: its parent is always zero.
+    pub parent_always_zero: bool,
+    /// The span never carries a trace context.
+    pub no_trace_context: bool,
+    /// Configuration key of the shortest duration that yields a record, with its default; empty when none.
+    pub threshold: &'static str,
+    /// Does the reference engine have a call site that emits this kind?
+    pub reference_producer: bool,
+}
+
+impl KindInfo {
+    /// Bytes of the required fields.
+    pub fn required_bytes(&self) -> usize {
+        self.required.iter().map(|field| field.ty.bytes()).sum()
+    }
+
+    /// A required or optional field by its registry name.
+    pub fn field(&self, name: &str) -> Option<&'static FieldInfo> {
+        let optional = self.optional.iter().map(|optional| &optional.field);
+        self.required.iter().chain(optional).find(|field| field.name == name)
+    }
+
+    /// May a writer produce this kind? Retired and removed kinds are for reading only.
+    pub const fn is_writable(&self) -> bool {
+        matches!(self.status, Status::Live)
+    }
 }
 
 /// Encoding of a gauge value in kind 76.
@@ -190,6 +259,32 @@ pub enum GaugeValueKind {
     I64Signed,
     /// 3: u32 percent × 100.
     U32PercentHundredths,
+}
+
+impl GaugeValueKind {
+    /// The encoding that a byte names; `None` when it is unknown, and then so is the length of the value.
+    pub const fn from_wire(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::U32Count),
+            1 => Some(Self::U64Bytes),
+            2 => Some(Self::I64Signed),
+            3 => Some(Self::U32PercentHundredths),
+            _ => None,
+        }
+    }
+
+    /// The byte that names this encoding.
+    pub const fn to_wire(self) -> u8 {
+        self as u8
+    }
+
+    /// Bytes of a value.
+    pub const fn value_bytes(self) -> usize {
+        match self {
+            Self::U32Count | Self::U32PercentHundredths => 4,
+            Self::U64Bytes | Self::I64Signed => 8,
+        }
+    }
 }
 
 /// One gauge of kind 76.

@@ -1,0 +1,82 @@
+//! Code generation from the event registry, `crates/typhon-trace/registry/kinds.json`.
+//!
+//! Generated files are committed. A test compares them with what the generator produces now, so that neither the
+//! registry nor a generated file can change alone.
+
+mod model;
+mod names;
+mod rustfmt;
+mod statics;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use model::Registry;
+
+/// One generated file.
+struct Output {
+    /// Path from the root of the repository.
+    path: &'static str,
+    text: String,
+}
+
+/// Runs the task: writes every stale file, or with `--check` only fails when there is one.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    match arguments {
+        [] => write(),
+        [argument] if argument == "--check" => check(),
+        _ => Err(format!("codegen takes --check or nothing, not {arguments:?}")),
+    }
+}
+
+fn write() -> Result<(), String> {
+    for output in stale()? {
+        let path = root().join(output.path);
+        fs::write(&path, output.text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        println!("wrote {}", output.path);
+    }
+    Ok(())
+}
+
+/// Fails when a generated file is stale.
+fn check() -> Result<(), String> {
+    let stale: Vec<&str> = stale()?.iter().map(|output| output.path).collect();
+    if stale.is_empty() {
+        return Ok(());
+    }
+    Err(format!("stale generated files: {}; run `cargo xtask codegen`", stale.join(", ")))
+}
+
+/// Generated files that differ from what is on disk.
+fn stale() -> Result<Vec<Output>, String> {
+    let outputs = generate(&Registry::load(&root().join("crates/typhon-trace/registry/kinds.json"))?)?;
+    let differs = |output: &Output| {
+        !fs::read_to_string(root().join(output.path)).is_ok_and(|committed| committed == output.text)
+    };
+    Ok(outputs.into_iter().filter(differs).collect())
+}
+
+fn generate(registry: &Registry) -> Result<Vec<Output>, String> {
+    let config = root().join("rustfmt.toml");
+    let rust = |path, text: String| {
+        rustfmt::format(&text, &config)
+            .map(|text| Output { path, text })
+            .map_err(|error| format!("{path}: {error}"))
+    };
+    Ok(vec![rust("crates/typhon-trace/src/registry/generated.rs", statics::generate(registry))?])
+}
+
+/// Root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn generated_files_are_current() {
+        assert_eq!(super::check(), Ok(()));
+    }
+}
