@@ -21,12 +21,18 @@
 //! - The format is append-only: ids are never reused, layouts only grow at their end.
 #![forbid(unsafe_code)]
 
+pub mod block;
+pub mod checksum;
 pub mod decode;
 mod error;
 pub mod event;
+pub mod header;
 mod notice;
 pub mod record;
 pub mod registry;
+pub mod tables;
+pub mod trailer;
+mod wire;
 
 pub use error::TraceError;
 pub use notice::{Notice, NoticeCode, Severity};

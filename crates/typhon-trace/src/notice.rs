@@ -98,6 +98,8 @@ notice_codes! {
     NegativeTime = "negative-time", Divergent, "the value is kept and never used as unsigned";
     /// Text that is not UTF-8 was replaced by U+FFFD.
     InvalidUtf8 = "invalid-utf8", Info, "the text is shown with replacement characters";
+    /// A text or list was longer than the format can hold; only its beginning was written.
+    ValueCut = "value-cut", Divergent, "shorten the names, or split the lists";
     /// The recorder itself reported records it had to drop.
     RecordsDropped = "records-dropped", Info, "the recorder could not keep up; see the capture buffer options";
     /// Header values and contents disagree (tick count, record counts).
