@@ -19,3 +19,4 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod config;
+pub mod gates;
