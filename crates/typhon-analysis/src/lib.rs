@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod export;
 pub mod filter;
 pub mod nesting;
 pub mod quantile;

@@ -23,7 +23,7 @@ pub fn rank_sum(a: &[(u64, u64)], b: &[(u64, u64)]) -> Option<RankSum> {
     let (mut below, mut wins_of_b, mut ties) = (0.0, 0.0, 0.0);
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     while let Some(value) = [a.peek(), b.peek()].into_iter().flatten().map(|(value, _)| *value).min() {
-        let mut take = |set: &mut std::iter::Peekable<std::slice::Iter<'_, (u64, u64)>>| {
+        let take = |set: &mut std::iter::Peekable<std::slice::Iter<'_, (u64, u64)>>| {
             set.next_if(|(v, _)| *v == value).map_or(0.0, |(_, count)| *count as f64)
         };
         let (in_a, in_b) = (take(&mut a), take(&mut b));
