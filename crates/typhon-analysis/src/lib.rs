@@ -9,6 +9,7 @@
 pub mod clock;
 pub mod export;
 pub mod filter;
+pub mod gc;
 pub mod nesting;
 pub mod quantile;
 pub mod rank_sum;

@@ -1,0 +1,165 @@
+//! Garbage collections of a managed runtime, summed up (kinds 7, 8 and 75; brief 03).
+//!
+//! Time paused is the time inside suspension windows, never the sum over collections: one window can hold several
+//! collections, and a background collection has several windows. Only a recording without any suspension record falls back
+//! to the collections' own figures, and says so.
+
+use crate::clock::Clock;
+use crate::quantile::Durations;
+use std::collections::BTreeMap;
+
+/// Collects GC records in any order.
+#[derive(Debug, Default, Clone)]
+pub struct GcCollector {
+    /// By generation: collections that ended.
+    ended: BTreeMap<u8, u64>,
+    /// Count fields of starts without an end so far, and of ends without a start.
+    open: BTreeMap<u32, i64>,
+    own_pauses_ns: Vec<u64>,
+    windows: Vec<(i64, i64)>,
+}
+
+/// Where the pause figures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PauseSource {
+    /// Suspension windows (kind 75).
+    Suspensions,
+    /// The collections' own pause field (kind 8), because the recording holds no suspension.
+    Collections,
+}
+
+/// The summary.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GcSummary {
+    /// Collections that ended, by generation.
+    pub collections: BTreeMap<u8, u64>,
+    /// Collections of which the recording holds only the start or only the end.
+    pub half_recorded: u64,
+    /// Where the pause figures come from.
+    pub pause_source: PauseSource,
+    /// Number of pauses.
+    pub pause_count: u64,
+    /// Their sum, ns.
+    pub pause_total_ns: u64,
+    /// The longest, ns.
+    pub pause_max_ns: u64,
+    /// 99th percentile, ns.
+    pub pause_p99_ns: u64,
+    /// Share of the observed time that lies in at least one suspension window, 0..=1.
+    pub suspended_share: f64,
+}
+
+impl GcCollector {
+    /// A collection started (kind 7).
+    pub fn start(&mut self, count: u32) {
+        *self.open.entry(count).or_default() += 1;
+    }
+
+    /// A collection ended (kind 8); `pause_ns` is absent in short records.
+    pub fn end(&mut self, generation: u8, count: u32, pause_ns: Option<i64>) {
+        *self.ended.entry(generation).or_default() += 1;
+        *self.open.entry(count).or_default() -= 1;
+        self.own_pauses_ns.extend(pause_ns.map(|ns| ns.max(0) as u64));
+    }
+
+    /// The runtime was suspended for a collection (kind 75); ticks of the trace clock.
+    pub fn suspension(&mut self, start: i64, duration: i64) {
+        self.windows.push((start, start.saturating_add(duration.max(0))));
+    }
+
+    /// Adds everything that `other` collected.
+    pub fn merge(&mut self, other: Self) {
+        other.ended.iter().for_each(|(generation, n)| *self.ended.entry(*generation).or_default() += n);
+        other.open.iter().for_each(|(count, n)| *self.open.entry(*count).or_default() += n);
+        self.own_pauses_ns.extend(other.own_pauses_ns);
+        self.windows.extend(other.windows);
+    }
+
+    /// Sums up. `observed_ticks` is the length of the time window the records come from. `None` without any GC record.
+    pub fn finish(mut self, clock: Clock, observed_ticks: i64) -> Option<GcSummary> {
+        let half_recorded = self.open.values().map(|n| n.unsigned_abs()).sum();
+        if self.ended.is_empty() && self.windows.is_empty() && half_recorded == 0 {
+            return None;
+        }
+        let suspended_ticks = union_ticks(&mut self.windows);
+        let pause_source =
+            if self.windows.is_empty() { PauseSource::Collections } else { PauseSource::Suspensions };
+        let mut pauses = Durations::default();
+        let (mut total, mut max) = (0u64, 0u64);
+        let mut add = |ns: u64| {
+            pauses.push(ns);
+            total = total.saturating_add(ns);
+            max = max.max(ns);
+        };
+        match pause_source {
+            PauseSource::Suspensions => {
+                self.windows
+                    .iter()
+                    .for_each(|(start, end)| add(clock.to_ns(end.saturating_sub(*start)) as u64));
+            }
+            PauseSource::Collections => self.own_pauses_ns.iter().for_each(|ns| add(*ns)),
+        }
+        let p99 = pauses.percentiles([99.0]).map_or(0, |[p99]| p99.value);
+        let share = if observed_ticks > 0 { suspended_ticks as f64 / observed_ticks as f64 } else { 0.0 };
+        Some(GcSummary {
+            collections: self.ended,
+            half_recorded,
+            pause_source,
+            pause_count: pauses.count(),
+            pause_total_ns: total,
+            pause_max_ns: max,
+            pause_p99_ns: p99,
+            suspended_share: share.min(1.0),
+        })
+    }
+}
+
+/// Length of the union of intervals, which may overlap; sorts them.
+fn union_ticks(windows: &mut [(i64, i64)]) -> i64 {
+    windows.sort_unstable();
+    let mut covered_until = i64::MIN;
+    windows.iter().fold(0i64, |sum, &(start, end)| {
+        let from = start.max(covered_until);
+        covered_until = covered_until.max(end);
+        sum.saturating_add(end.saturating_sub(from).max(0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NS: i64 = 1_000_000_000;
+
+    #[test]
+    fn time_paused_is_the_sum_of_suspensions_not_of_collections() {
+        let mut gc = GcCollector::default();
+        gc.start(1);
+        gc.end(0, 1, Some(500));
+        gc.start(2);
+        gc.end(2, 2, Some(700));
+        gc.suspension(100, 50);
+        gc.suspension(120, 50);
+        gc.suspension(400, 30);
+        let summary = gc.finish(Clock::new(NS), 1_000).unwrap();
+        assert_eq!(summary.collections, BTreeMap::from([(0, 1), (2, 1)]));
+        assert_eq!((summary.pause_count, summary.pause_total_ns, summary.pause_max_ns), (3, 130, 50));
+        assert_eq!((summary.pause_source, summary.half_recorded), (PauseSource::Suspensions, 0));
+        assert!((summary.suspended_share - 0.1).abs() < 1e-12, "overlapping windows count once");
+    }
+
+    #[test]
+    fn without_suspensions_the_collections_speak() {
+        let mut gc = GcCollector::default();
+        gc.end(1, 7, Some(900));
+        gc.start(8);
+        let summary = gc.finish(Clock::new(NS), 1_000).unwrap();
+        assert_eq!((summary.pause_source, summary.pause_total_ns), (PauseSource::Collections, 900));
+        assert_eq!(summary.half_recorded, 2);
+    }
+
+    #[test]
+    fn no_records_no_summary() {
+        assert_eq!(GcCollector::default().finish(Clock::new(NS), 10), None);
+    }
+}
