@@ -8,6 +8,7 @@
 
 pub mod clock;
 pub mod export;
+pub mod facts;
 pub mod filter;
 pub mod gc;
 pub mod nesting;

@@ -1,0 +1,228 @@
+//! What is known of a record besides its own bytes: names, times in nanoseconds, the filter's view of it.
+
+use crate::clock::Clock;
+use crate::filter::{Facts, FieldFact, Number, SystemRef};
+use crate::units::TimeUnit;
+use std::borrow::Cow;
+use typhon_trace::decode::{self, Field, Value};
+use typhon_trace::event::Text;
+use typhon_trace::record::Record;
+use typhon_trace::registry::{self, id};
+use typhon_trace::tables::Tables;
+use typhon_trace::trailer::{FileTable, SourceLocation, SourceManifest};
+
+/// Everything that turns the numbers of a trace into names and times. Borrowed from an opened trace.
+#[derive(Debug, Clone, Copy)]
+pub struct TraceContext<'a> {
+    /// The metadata tables.
+    pub tables: &'a Tables,
+    /// The trace clock.
+    pub clock: Clock,
+    /// Timestamp of the first record of the file, ticks; relative times count from here.
+    pub origin_ticks: i64,
+    /// Written by this project (header Reserved0 = 1), which decides the unit of some fields.
+    pub own_dialect: bool,
+    /// Paths of source files; absent while a pipe is being read, and in files that were not closed.
+    pub file_table: Option<&'a FileTable>,
+    /// Source locations.
+    pub source_manifest: Option<&'a SourceManifest>,
+}
+
+impl<'a> TraceContext<'a> {
+    /// Nanoseconds since the first record of the file; negative for records from before it.
+    #[inline]
+    pub fn relative_ns(&self, timestamp_ticks: i64) -> i64 {
+        self.clock.to_ns(timestamp_ticks.saturating_sub(self.origin_ticks))
+    }
+
+    /// The source location behind a site id, with the path of its file.
+    pub fn site(&self, site: u16) -> Option<(&'a SourceLocation, Option<&'a str>)> {
+        let location = self.source_manifest?.get(site)?;
+        Some((location, self.file_table.and_then(|table| table.path(location.file_id))))
+    }
+
+    /// The system that a record is about, if its kind says so.
+    #[inline]
+    pub fn system(&self, record: &Record<'_>) -> Option<SystemRef<'a>> {
+        let index = system_index(record)?;
+        Some(SystemRef { index, name: self.tables.system_name(index) })
+    }
+
+    /// What a bar of this record says: the system of a chunk, the user's own text, or the kind (brief 11 §1, "Name").
+    /// `None` for kinds that the registry does not list.
+    pub fn name<'r>(&self, record: &Record<'r>) -> Option<Cow<'r, str>>
+    where
+        'a: 'r,
+    {
+        match record.kind() {
+            id::NAMED_SPAN => user_text(record).map(Text::to_str_lossy),
+            id::SCHEDULER_CHUNK => self.system(record).and_then(|system| system.name).map(Cow::Borrowed),
+            _ => None,
+        }
+        .or_else(|| registry::kind(record.kind()).map(|kind| Cow::Borrowed(kind.name)))
+    }
+}
+
+/// Index of the system that a record is about. Only fields that name one system count; lists of edges do not.
+pub fn system_index(record: &Record<'_>) -> Option<u16> {
+    const SYSTEM_FIELDS: [&str; 4] = ["systemIdx", "sysIdx", "systemIndex", "ownerSystemIdx"];
+    let kind = registry::kind(record.kind())?;
+    let mut names = decode::field_names(kind);
+    if !names.any(|name| SYSTEM_FIELDS.contains(&name)) {
+        return None;
+    }
+    let field = decode::fields(record).find(|field| SYSTEM_FIELDS.contains(&field.name))?;
+    u16::try_from(field.value.as_i128()?).ok()
+}
+
+fn user_text<'r>(record: &Record<'r>) -> Option<Text<'r>> {
+    decode::fields(record).find_map(|field| match field.value {
+        Value::Text(text) if field.name == "name" => Some(text),
+        _ => None,
+    })
+}
+
+/// One record as filters see it.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordFacts<'a> {
+    /// The record.
+    pub record: Record<'a>,
+    /// Names and times.
+    pub context: &'a TraceContext<'a>,
+    /// Name of the thread that had the slot.
+    pub thread: Option<&'a str>,
+    /// Number of the tick, as the caller counts ticks.
+    pub tick: u64,
+}
+
+impl Facts for RecordFacts<'_> {
+    fn kind(&self) -> u8 {
+        self.record.kind()
+    }
+
+    fn slot(&self) -> u8 {
+        self.record.slot()
+    }
+
+    fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    fn ts_ns(&self) -> i64 {
+        self.context.relative_ns(self.record.timestamp())
+    }
+
+    fn dur_ns(&self) -> Option<i64> {
+        self.record.span().map(|span| self.context.clock.to_ns(span.duration))
+    }
+
+    fn span_id(&self) -> Option<u64> {
+        self.record.span().map(|span| span.span_id)
+    }
+
+    fn parent_span_id(&self) -> Option<u64> {
+        self.record.span().map(|span| span.parent_span_id).filter(|parent| *parent != 0)
+    }
+
+    fn trace_id(&self) -> Option<Cow<'_, str>> {
+        let id = self.record.span()?.trace_id?;
+        Some(Cow::Owned(format!("{:032x}", u128::from_be_bytes(*id))))
+    }
+
+    fn site_id(&self) -> Option<u16> {
+        self.record.span().and_then(|span| span.site)
+    }
+
+    fn site_texts(&self) -> [Option<Cow<'_, str>>; 2] {
+        let Some((location, path)) = self.site_id().and_then(|site| self.context.site(site)) else {
+            return [None, None];
+        };
+        let place = path.map(|path| Cow::Owned(format!("{path}:{}", location.line)));
+        [place, Some(Cow::Borrowed(location.method.as_str()))]
+    }
+
+    fn name(&self) -> Option<Cow<'_, str>> {
+        self.context.name(&self.record)
+    }
+
+    fn thread(&self) -> Option<Cow<'_, str>> {
+        self.thread.map(Cow::Borrowed)
+    }
+
+    fn system(&self) -> Option<SystemRef<'_>> {
+        self.context.system(&self.record)
+    }
+
+    fn field(&self, name: &str) -> Option<FieldFact<'_>> {
+        let field = decode::fields(&self.record).find(|field| field.name == name)?;
+        Some(field_fact(&field, self.context))
+    }
+}
+
+fn field_fact<'r>(field: &Field<'r>, context: &TraceContext<'_>) -> FieldFact<'r> {
+    let number = match field.value {
+        Value::F32(value) => Some(Number::Float(value.into())),
+        Value::F64(value) => Some(Number::Float(value)),
+        _ => field.value.as_i128().map(Number::Int),
+    };
+    let unit = field.info.and_then(TimeUnit::of);
+    let nanoseconds = number.zip(unit).map(|(number, unit)| {
+        Number::Float(number.as_f64() * unit.ns_per_step(context.clock, context.own_dialect))
+    });
+    let text = match field.value {
+        Value::Text(text) => Some(text.to_str_lossy()),
+        Value::Bool(value) => Some(Cow::Borrowed(if value { "true" } else { "false" })),
+        _ => field.value_name().map(Cow::Borrowed),
+    };
+    FieldFact { number, nanoseconds, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter;
+
+    fn chunk(system: u16, start: i64, duration: i64) -> Vec<u8> {
+        let mut bytes = vec![0; 47];
+        bytes[0] = 47;
+        bytes[2] = id::SCHEDULER_CHUNK;
+        bytes[3] = 3;
+        bytes[4..12].copy_from_slice(&start.to_le_bytes());
+        bytes[12..20].copy_from_slice(&duration.to_le_bytes());
+        bytes[20] = 9;
+        bytes[37..39].copy_from_slice(&system.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_chunk_bears_the_name_of_its_system() {
+        let mut tables = Tables::default();
+        let system = typhon_trace::tables::System { index: 4, name: "Move".into(), ..Default::default() };
+        tables.systems.push(system);
+        let context = TraceContext {
+            tables: &tables,
+            clock: Clock::new(1_000_000),
+            origin_ticks: 100,
+            own_dialect: true,
+            file_table: None,
+            source_manifest: None,
+        };
+        let bytes = chunk(4, 150, 30);
+        let facts = RecordFacts {
+            record: Record::parse(&bytes).unwrap(),
+            context: &context,
+            thread: Some("Worker-1"),
+            tick: 12,
+        };
+        assert_eq!(facts.name().as_deref(), Some("Move"));
+        assert_eq!((facts.ts_ns(), facts.dur_ns()), (50_000, Some(30_000)));
+        for (text, expected) in [
+            ("kind=SchedulerChunk system=Move dur>=30us", true),
+            ("thread~^Worker tick=12 slot=3", true),
+            ("field.systemIdx=5", false),
+            ("dur>30us", false),
+        ] {
+            assert_eq!(filter::parse(text).unwrap().matches(&facts), expected, "{text}");
+        }
+    }
+}
