@@ -15,6 +15,9 @@ const RSS_MEGABYTES_MAX: u32 = 1024;
 /// Seconds that a single input may take before it counts as a hang.
 const INPUT_SECONDS_MAX: u32 = 10;
 
+/// Lines shown of what a failing target reported.
+const CAUSE_LINES: usize = 12;
+
 /// Builds and runs the named targets, or all of them, and prints executions and coverage of each.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let (seconds, targets) = parse(arguments, &all_targets()?)?;
@@ -101,7 +104,7 @@ fn fuzz(target: &str, seconds: u32) -> Result<Run, String> {
     let log = String::from_utf8_lossy(&output.stderr);
     match summary(&log) {
         Some(run) if output.status.success() => Ok(run),
-        _ => Err(last_lines(&log, 40)),
+        _ => Err(failure(&log)),
     }
 }
 
@@ -120,9 +123,15 @@ fn summary(log: &str) -> Option<Run> {
     })
 }
 
-fn last_lines(text: &str, count: usize) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(count)..].join("\n")
+/// The part of libFuzzer's log that says what went wrong and how to see it again.
+fn failure(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    let is_cause = |line: &&str| ["panicked at", "ERROR: ", "error: "].iter().any(|mark| line.contains(mark));
+    let cause = lines.iter().position(is_cause).unwrap_or(lines.len().saturating_sub(CAUSE_LINES));
+    let reproduce = lines.iter().rposition(|line| line.contains("cargo fuzz run"));
+    let mut report = lines[cause..].iter().take(CAUSE_LINES).copied().collect::<Vec<_>>();
+    report.extend(reproduce.map(|at| lines[at].trim()));
+    report.join("\n")
 }
 
 #[cfg(test)]
@@ -145,5 +154,13 @@ mod tests {
                    stat::number_of_executed_units: 567\n";
         assert_eq!(summary(log), Some(Run { executions: 567, edges: 12, features: 34 }));
         assert_eq!(summary("nothing"), None);
+    }
+
+    #[test]
+    fn a_failure_shows_its_cause_and_how_to_repeat_it() {
+        let log = "#2 INITED\nthread panicked at x.rs:1\nleft: 1\nReproduce with:\n\tcargo fuzz run block crash-1\n";
+        let report = failure(log);
+        assert!(report.starts_with("thread panicked"), "{report}");
+        assert!(report.ends_with("cargo fuzz run block crash-1"), "{report}");
     }
 }
