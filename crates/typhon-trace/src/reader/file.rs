@@ -1,0 +1,149 @@
+//! Random access to a trace: any block at any time, from any number of threads.
+
+use super::sections::{Sections, read_addressed};
+use super::source::{FileSource, ReadAt};
+use super::stream::{BlockFeed, Preamble, ReadOptions, ScanEnd, StreamReader};
+use super::{BlockBuffer, BlockEntry, MarkerIds, NoticeLog, SequenceEnd};
+use crate::header::FileHeader;
+use crate::tables::Tables;
+use crate::trailer::SpanNames;
+use crate::{Notice, TraceError};
+
+/// An open trace file. `Sync` when its data is, so that threads can share it.
+#[derive(Debug)]
+pub struct TraceFile<A> {
+    data: A,
+    preamble: Preamble,
+    sections: Sections,
+    notices: Vec<Notice>,
+}
+
+/// Where the blocks of a file are, found by reading the block headers only.
+#[derive(Debug)]
+pub struct BlockIndex {
+    /// The blocks in file order.
+    pub entries: Vec<BlockEntry>,
+    /// Names that kind 6 records refer to, of all tables between the blocks.
+    pub span_names: SpanNames,
+    /// What was stepped over, by file offset; nothing about the contents of blocks.
+    pub notices: Vec<Notice>,
+    /// Where the block sequence ended and why.
+    pub end_of_blocks: SequenceEnd,
+    /// Size of the file when it was scanned.
+    pub file_bytes: u64,
+    ids: MarkerIds,
+}
+
+impl BlockIndex {
+    /// Sum of the record counts in the block headers, checksum markers included.
+    pub fn stated_records(&self) -> u64 {
+        self.entries.iter().map(|entry| u64::from(entry.header.records)).sum()
+    }
+
+    /// Sum of the uncompressed sizes in the block headers.
+    pub fn uncompressed_bytes(&self) -> u64 {
+        self.entries.iter().map(|entry| u64::from(entry.header.uncompressed_bytes)).sum()
+    }
+}
+
+impl<A: ReadAt> TraceFile<A> {
+    /// Reads header, tables and the sections that the header points at. Damaged tables and sections are notices.
+    ///
+    /// # Errors
+    /// Those of [`FileHeader::parse`], and [`TraceError::Io`].
+    pub fn open(data: A) -> Result<Self, TraceError> {
+        let size = data.size().map_err(|source| TraceError::Io { action: "read", offset: 0, source })?;
+        let feed = BlockFeed::open(FileSource::scattered(&data, size), ReadOptions::default())?;
+        let preamble = feed.preamble().clone();
+        let mut log = NoticeLog::new();
+        log.extend(feed.notices().iter().cloned());
+        let mut source = FileSource::sequential(&data, size);
+        let sections = read_addressed(&mut source, &preamble.header, preamble.tables_end, &mut log)?;
+        Ok(Self { data, preamble, sections, notices: log.into_sorted() })
+    }
+
+    /// The file header.
+    pub fn header(&self) -> &FileHeader {
+        &self.preamble.header
+    }
+
+    /// The metadata tables.
+    pub fn tables(&self) -> &Tables {
+        &self.preamble.tables
+    }
+
+    /// Header, tables and what they say about checksums.
+    pub fn preamble(&self) -> &Preamble {
+        &self.preamble
+    }
+
+    /// The sections that the header points at.
+    pub fn sections(&self) -> &Sections {
+        &self.sections
+    }
+
+    /// What was stepped over while opening.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// The bytes of the file.
+    pub fn data(&self) -> &A {
+        &self.data
+    }
+
+    /// Finds the blocks by reading their headers and skipping their data. A file that is still being recorded is
+    /// read as far as it reaches now; scan again to see more. With salvage, damaged places cost a search.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`].
+    pub fn scan(&self, options: ReadOptions) -> Result<BlockIndex, TraceError> {
+        let size = self.data.size().map_err(|source| TraceError::Io { action: "read", offset: 0, source })?;
+        let mut feed = BlockFeed::open(FileSource::scattered(&self.data, size), options)?;
+        let mut entries = Vec::new();
+        while let Some(entry) = feed.next_entry()? {
+            entries.push(entry);
+        }
+        let ScanEnd { notices, span_names, end_of_blocks, file_bytes } = feed.finish_scan()?;
+        let ids = MarkerIds::with_loss_marker(self.preamble.checksum_names(), &span_names);
+        Ok(BlockIndex { entries, span_names, notices, end_of_blocks, file_bytes, ids })
+    }
+
+    /// Reads and decodes one block of an index. Faults of the block are in the buffer's summary.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`]; also when the file has shrunk since the scan.
+    pub fn read_block(
+        &self,
+        index: &BlockIndex,
+        entry: &BlockEntry,
+        buffer: &mut BlockBuffer,
+    ) -> Result<(), TraceError> {
+        let stored = buffer.load_into(*entry, index.ids);
+        read_exact_at(&self.data, stored, entry.offset)?;
+        buffer.decode();
+        Ok(())
+    }
+
+    /// Reads the file from front to back.
+    ///
+    /// # Errors
+    /// As [`TraceFile::open`].
+    pub fn stream(&self, options: ReadOptions) -> Result<StreamReader<FileSource<&A>>, TraceError> {
+        StreamReader::from_file(&self.data, options)
+    }
+}
+
+fn read_exact_at<A: ReadAt>(data: &A, mut buffer: &mut [u8], mut offset: u64) -> Result<(), TraceError> {
+    while !buffer.is_empty() {
+        let result = match data.read_at(buffer, offset) {
+            Ok(0) => Err(std::io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            result => result,
+        };
+        let count = result.map_err(|source| TraceError::Io { action: "read", offset, source })?;
+        buffer = &mut buffer[count..];
+        offset += count as u64;
+    }
+    Ok(())
+}
