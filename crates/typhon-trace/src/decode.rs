@@ -341,7 +341,7 @@ impl LayoutCheck {
             Value::Evaluators(list) => {
                 self.expected_bytes += list.announced_bytes() + 2;
                 self.is_list_cut |= list.is_cut();
-                let operators = list.iter().map(|evaluator| i64::from(evaluator.op));
+                let operators = list.iter().map(|evaluator| i64::from(evaluator.op.0));
                 self.check_names("evaluators", &registry::COMPARE_OP, operators);
             }
             Value::FieldIndexes(list) => {

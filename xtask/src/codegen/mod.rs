@@ -3,6 +3,7 @@
 //! Generated files are committed. A test compares them with what the generator produces now, so that neither the
 //! registry nor a generated file can change alone.
 
+mod events;
 mod model;
 mod names;
 mod rustfmt;
@@ -15,10 +16,18 @@ use std::{
 
 use model::Registry;
 
+/// Writing to a `String` cannot fail; this keeps the calls below short.
+macro_rules! put {
+    ($out:expr, $($argument:tt)*) => {
+        $out.write_fmt(format_args!($($argument)*)).expect("a String takes any text")
+    };
+}
+use put;
+
 /// One generated file.
 struct Output {
     /// Path from the root of the repository.
-    path: &'static str,
+    path: String,
     text: String,
 }
 
@@ -33,7 +42,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 
 fn write() -> Result<(), String> {
     for output in stale()? {
-        let path = root().join(output.path);
+        let path = root().join(&output.path);
         fs::write(&path, output.text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         println!("wrote {}", output.path);
     }
@@ -42,7 +51,7 @@ fn write() -> Result<(), String> {
 
 /// Fails when a generated file is stale.
 fn check() -> Result<(), String> {
-    let stale: Vec<&str> = stale()?.iter().map(|output| output.path).collect();
+    let stale: Vec<String> = stale()?.into_iter().map(|output| output.path).collect();
     if stale.is_empty() {
         return Ok(());
     }
@@ -53,19 +62,30 @@ fn check() -> Result<(), String> {
 fn stale() -> Result<Vec<Output>, String> {
     let outputs = generate(&Registry::load(&root().join("crates/typhon-trace/registry/kinds.json"))?)?;
     let differs = |output: &Output| {
-        !fs::read_to_string(root().join(output.path)).is_ok_and(|committed| committed == output.text)
+        !fs::read_to_string(root().join(&output.path)).is_ok_and(|committed| committed == output.text)
     };
     Ok(outputs.into_iter().filter(differs).collect())
 }
 
 fn generate(registry: &Registry) -> Result<Vec<Output>, String> {
     let config = root().join("rustfmt.toml");
-    let rust = |path, text: String| {
-        rustfmt::format(&text, &config)
-            .map(|text| Output { path, text })
-            .map_err(|error| format!("{path}: {error}"))
+    let rust = |name: &str, text: String| {
+        let path = format!("crates/typhon-trace/src/{name}.rs");
+        match rustfmt::format(&text, &config) {
+            Ok(text) => Ok(Output { path, text }),
+            Err(error) => Err(format!("{path}: {error}")),
+        }
     };
-    Ok(vec![rust("crates/typhon-trace/src/registry/generated.rs", statics::generate(registry))?])
+    events::check_modules(registry)?;
+    let mut outputs = vec![
+        rust("registry/generated", statics::generate(registry))?,
+        rust("event/enums", events::enums(registry))?,
+        rust("event/all", events::all(registry))?,
+    ];
+    for module in events::MODULES {
+        outputs.push(rust(&format!("event/{}", module.name), events::module(registry, module))?);
+    }
+    Ok(outputs)
 }
 
 /// Root of the repository.

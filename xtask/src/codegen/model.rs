@@ -256,6 +256,9 @@ impl Registry {
                 return Err(format!("{field}: enumeration {} differs from the top-level one", used.name));
             }
         }
+        if kind.summary.is_empty() {
+            return Err("the summary is missing".into());
+        }
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{
     model::{Default, Field, Gauge, Kind, OptionalField, Producer, Registry, Shape, Status, Suppression},
     names::{literal, screaming},
+    put,
 };
 
 /// Source of the whole file, unformatted.
@@ -21,13 +22,6 @@ pub(super) fn generate(registry: &Registry) -> String {
     variable_fields(&mut out);
     gauges(&mut out, &registry.gauges);
     out
-}
-
-/// Writing to a `String` cannot fail; this keeps the calls below short.
-macro_rules! put {
-    ($out:expr, $($argument:tt)*) => {
-        $out.write_fmt(format_args!($($argument)*)).expect("a String takes any text")
-    };
 }
 
 fn ids(out: &mut String, registry: &Registry) {

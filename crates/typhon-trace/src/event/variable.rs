@@ -3,7 +3,10 @@
 
 use std::{borrow::Cow, fmt, iter::FusedIterator};
 
-use super::wire::{PackedList, Wire};
+use super::{
+    enums::CompareOp,
+    wire::{PackedList, Wire},
+};
 use crate::registry::GaugeValueKind;
 
 /// Text inside a record. It should be UTF-8, but a damaged or foreign file may hold anything.
@@ -83,8 +86,6 @@ pub struct Gauge {
 impl Gauge {
     /// Bytes of id and value kind in front of the value.
     const PREFIX_BYTES: usize = 3;
-    /// Size of the largest entry.
-    pub(crate) const MAX_BYTES: usize = Self::PREFIX_BYTES + 8;
 
     /// Bytes on the wire.
     pub fn wire_bytes(&self) -> usize {
@@ -165,8 +166,8 @@ impl FusedIterator for Gauges<'_> {}
 pub struct Evaluator {
     /// Index among the indexed fields of the target component, in field-id order.
     pub field_idx: u16,
-    /// Comparison, registry enumeration `CompareOp`; unknown numbers are kept.
-    pub op: u8,
+    /// Comparison, unknown numbers are kept.
+    pub op: CompareOp,
     /// Written as 0, kept as found.
     pub reserved: u8,
 }
@@ -177,13 +178,13 @@ impl Wire for Evaluator {
     #[inline]
     fn read(bytes: &[u8]) -> Option<Self> {
         let [low, high, op, reserved] = *bytes.first_chunk()?;
-        Some(Self { field_idx: u16::from_le_bytes([low, high]), op, reserved })
+        Some(Self { field_idx: u16::from_le_bytes([low, high]), op: CompareOp(op), reserved })
     }
 
     #[inline]
     fn write(self, out: &mut [u8]) {
         let [low, high] = self.field_idx.to_le_bytes();
-        out[..Self::BYTES].copy_from_slice(&[low, high, self.op, self.reserved]);
+        out[..Self::BYTES].copy_from_slice(&[low, high, self.op.0, self.reserved]);
     }
 }
 

@@ -781,17 +781,19 @@ pub static ENUMS: &[&EnumInfo] = &[
 #[rustfmt::skip]
 pub static KINDS: &[KindInfo] = &[
     entry(0, "TickStart", Shape::Instant, "Scheduler.Tick")
-        .summary("")
+        .summary("Start of a scheduler tick; nothing else delimits ticks, and the record carries no number, so readers count these.")
+        .notes("Tools number ticks by counting these records from 1; the numbers inside kinds 76, 242 and 244 start at 0.")
         .gate("Profiler", DefaultState::On),
     entry(1, "TickEnd", Shape::Instant, "Scheduler.Tick")
-        .summary("")
+        .summary("End of a scheduler tick, together with the overload level and the tick-rate multiplier that applied to it.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("overloadLevel", FieldType::U8).named(&OVERLOAD_LEVEL),
             field("tickMultiplier", FieldType::U8),
         ]),
     entry(2, "PhaseStart", Shape::Instant, "Runtime.Phase")
-        .summary("")
+        .summary("Start of a phase of the tick.")
+        .notes("RuntimePhaseSpan (243) took its place; nothing here writes it.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("phase", FieldType::U8).named(&TICK_PHASE),
@@ -799,7 +801,8 @@ pub static KINDS: &[KindInfo] = &[
         .superseded_by(Some(243))
         .reference_producer(false),
     entry(3, "PhaseEnd", Shape::Instant, "Runtime.Phase")
-        .summary("")
+        .summary("End of a phase of the tick.")
+        .notes("RuntimePhaseSpan (243) took its place; nothing here writes it.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("phase", FieldType::U8).named(&TICK_PHASE),
@@ -807,14 +810,15 @@ pub static KINDS: &[KindInfo] = &[
         .superseded_by(Some(243))
         .reference_producer(false),
     entry(4, "SystemReady", Shape::Instant, "Scheduler.System")
-        .summary("")
+        .summary("A system became dispatchable because the last of its predecessors finished.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("systemIdx", FieldType::U16),
             field("predecessorCount", FieldType::U16),
         ]),
     entry(5, "SystemSkipped", Shape::Instant, "Scheduler.System")
-        .summary("")
+        .summary("A system was left out of this tick; says why, how many chunks it would have had and how many successors that released.")
+        .notes("Written with all four fields (7 bytes). Records of 3 bytes end after skipReason: the two counts are absent, not zero.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("systemIdx", FieldType::U16),
@@ -824,7 +828,8 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .append_history(&[3]),
     entry(6, "Instant", Shape::Instant, "Profiler")
-        .summary("")
+        .summary("A marker set by the program: a name from the span-name table and one number.")
+        .notes("Names that start with \"typhon.\" belong to this project: typhon.dropped_records counts losses, typhon.crc32c.* carry checksums and are not shown as events.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("nameId", FieldType::I32),
@@ -832,7 +837,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(7, "GcStart", Shape::Instant, "Gc")
-        .summary("")
+        .summary("The managed runtime began a garbage collection.")
         .gate("Profiler:GcTracing", DefaultState::Off)
         .required(&[
             field("generation", FieldType::U8),
@@ -842,12 +847,13 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .external_slot(true),
     entry(8, "GcEnd", Shape::Instant, "Gc")
-        .summary("")
+        .summary("The managed runtime finished a garbage collection: pause, bytes promoted, and the size of each generation afterwards.")
+        .notes("The unit of pauseDurationTicks depends on who wrote the file, see the field. Pair with GcStart by count; one of the two may be missing.")
         .gate("Profiler:GcTracing", DefaultState::Off)
         .required(&[
             field("generation", FieldType::U8),
             field("count", FieldType::U32),
-            field("pauseDurationTicks", FieldType::I64).unit("trace-clock ticks when written by this project (header Reserved0 = 1); 100 ns ticks in reference-engine files (Reserved0 = 0)"),
+            field("pauseDurationTicks", FieldType::I64).unit("trace-clock ticks if the header has Reserved0 = 1 (files of this project), else 100 ns"),
             field("promotedBytes", FieldType::U64).unit("bytes"),
             field("gen0SizeAfter", FieldType::U64).unit("bytes"),
             field("gen1SizeAfter", FieldType::U64).unit("bytes"),
@@ -858,7 +864,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .external_slot(true),
     entry(9, "MemoryAllocEvent", Shape::Instant, "Memory")
-        .summary("")
+        .summary("A block of unmanaged memory was allocated or freed; the total counts this very block.")
         .gate("Profiler:MemoryAllocations", DefaultState::Off)
         .required(&[
             field("direction", FieldType::U8).named(&MEMORY_ALLOC_DIRECTION),
@@ -867,7 +873,7 @@ pub static KINDS: &[KindInfo] = &[
             field("totalAfterBytes", FieldType::U64).unit("bytes"),
         ]),
     entry(10, "SchedulerChunk", Shape::Span, "Scheduler.Chunk")
-        .summary("")
+        .summary("A worker ran one chunk of a system.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("systemIdx", FieldType::U16),
@@ -877,66 +883,71 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .external_timestamps(true),
     entry(20, "TransactionCommit", Shape::Span, "Transaction")
-        .summary("")
+        .summary("A transaction committed, from the call to its return.")
+        .notes("A record that ends before its mask byte is read as mask 0.")
         .gate("Profiler", DefaultState::On)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
         ])
         .masked(&[
             field("componentCount", FieldType::I32).optional(0x01, 4),
             field("conflictDetected", FieldType::Bool8).optional(0x02, 1),
         ]),
     entry(21, "TransactionRollback", Shape::Span, "Transaction")
-        .summary("")
+        .summary("A transaction gave up its changes.")
+        .notes("A record that ends before its mask byte is read as mask 0. The reason has bit 0x04, not 0x02.")
         .gate("Profiler", DefaultState::On)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
         ])
         .masked(&[
             field("componentCount", FieldType::I32).optional(0x01, 4),
             field("reason", FieldType::U8).named(&TRANSACTION_ROLLBACK_REASON).optional(0x04, 1),
         ]),
     entry(22, "TransactionCommitComponent", Shape::Span, "Transaction")
-        .summary("")
+        .summary("The part of a commit that deals with one component type.")
+        .notes("A record that ends before its mask byte is read as mask 0. The row count has bit 0x08.")
         .gate("Profiler", DefaultState::On)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
             field("componentTypeId", FieldType::I32),
         ])
         .masked(&[
             field("rowCount", FieldType::I32).optional(0x08, 4),
         ]),
     entry(23, "TransactionPersist", Shape::Span, "Transaction")
-        .summary("")
+        .summary("A commit handed its changes to the write-ahead log in serialised form.")
         .gate("Profiler", DefaultState::On)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
         ])
         .masked(&[
-            field("walLsn", FieldType::I64).unit("log sequence number").optional(0x01, 8),
+            field("walLsn", FieldType::I64).unit("LSN").optional(0x01, 8),
         ]),
     entry(30, "EcsSpawn", Shape::Span, "Ecs")
-        .summary("")
+        .summary("An entity was created.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("archetypeId", FieldType::U16),
         ])
         .masked(&[
             field("entityId", FieldType::U64).optional(0x01, 8),
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin").optional(0x02, 8),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin").optional(0x02, 8),
         ]),
     entry(31, "EcsDestroy", Shape::Span, "Ecs")
-        .summary("")
+        .summary("An entity was destroyed, possibly taking others with it.")
+        .notes("Here: one record per destroyed entity, cascadeCount only on the entity that the program destroyed.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("entityId", FieldType::U64),
         ])
         .masked(&[
             field("cascadeCount", FieldType::I32).optional(0x01, 4),
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin").optional(0x02, 8),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin").optional(0x02, 8),
         ]),
     entry(32, "EcsQueryExecute", Shape::Span, "EcsQuery")
-        .summary("")
+        .summary("An entity query ran and delivered its results.")
+        .notes("archetypeTypeId is the catalogue id of the root archetype; 0 when unknown.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("archetypeTypeId", FieldType::U16),
@@ -946,7 +957,8 @@ pub static KINDS: &[KindInfo] = &[
             field("scanMode", FieldType::U8).named(&ECS_QUERY_SCAN_MODE).optional(0x02, 1),
         ]),
     entry(33, "EcsQueryCount", Shape::Span, "EcsQuery")
-        .summary("")
+        .summary("An entity query ran only to count its results.")
+        .notes("archetypeTypeId is the catalogue id of the root archetype; 0 when unknown.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("archetypeTypeId", FieldType::U16),
@@ -956,7 +968,8 @@ pub static KINDS: &[KindInfo] = &[
             field("scanMode", FieldType::U8).named(&ECS_QUERY_SCAN_MODE).optional(0x02, 1),
         ]),
     entry(34, "EcsQueryAny", Shape::Span, "EcsQuery")
-        .summary("")
+        .summary("An entity query ran only to learn whether anything matches.")
+        .notes("found comes first on the wire although scanMode has the lower bit, and takes four bytes of which three are zero. A record of exactly the size that a one-byte found would give is read that way. archetypeTypeId is the catalogue id of the root archetype; 0 when unknown.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("archetypeTypeId", FieldType::U16),
@@ -966,7 +979,8 @@ pub static KINDS: &[KindInfo] = &[
             field("scanMode", FieldType::U8).named(&ECS_QUERY_SCAN_MODE).optional(0x02, 1),
         ]),
     entry(35, "EcsViewRefresh", Shape::Span, "EcsView")
-        .summary("")
+        .summary("A view was brought up to date, in whichever way was needed.")
+        .notes("archetypeTypeId is the catalogue id of the root archetype; 0 when unknown.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("archetypeTypeId", FieldType::U16),
@@ -977,29 +991,30 @@ pub static KINDS: &[KindInfo] = &[
             field("deltaCount", FieldType::I32).optional(0x04, 4),
         ]),
     entry(36, "EcsSpawnBatch", Shape::Instant, "Ecs")
-        .summary("")
+        .summary("Many entities were created at once; their keys form the closed run baseKey to baseKey + count - 1 under one routing id.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("archetypeId", FieldType::U16),
             field("routingId", FieldType::U16),
             field("baseKey", FieldType::I64),
             field("count", FieldType::I32),
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
         ]),
     entry(40, "BTreeInsert", Shape::Span, "BTree")
-        .summary("")
+        .summary("A key was inserted into a B+Tree.")
         .gate("Profiler", DefaultState::On),
     entry(41, "BTreeDelete", Shape::Span, "BTree")
-        .summary("")
+        .summary("A key was deleted from a B+Tree.")
         .gate("Profiler", DefaultState::On),
     entry(42, "BTreeNodeSplit", Shape::Span, "BTree")
-        .summary("")
+        .summary("A node of a B+Tree was split in two.")
         .gate("Profiler", DefaultState::On),
     entry(43, "BTreeNodeMerge", Shape::Span, "BTree")
-        .summary("")
+        .summary("Two nodes of a B+Tree were merged.")
         .gate("Profiler", DefaultState::On),
     entry(50, "PageCacheFetch", Shape::Span, "PageCache")
-        .summary("")
+        .summary("One page was looked up in the page cache. By far the most frequent page-cache event.")
+        .notes("Here it is narrower: only lookups that miss. The mask byte is always written, as 0; records of 4 bytes lack it.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("filePageIndex", FieldType::I32),
@@ -1007,7 +1022,8 @@ pub static KINDS: &[KindInfo] = &[
         .masked(&[])
         .append_history(&[4]),
     entry(51, "PageCacheDiskRead", Shape::Span, "PageCache")
-        .summary("")
+        .summary("A read of a page from disk was started.")
+        .notes("The mask byte is always written, as 0; records of 4 bytes lack it.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilGate)
         .required(&[
             field("filePageIndex", FieldType::I32),
@@ -1015,7 +1031,7 @@ pub static KINDS: &[KindInfo] = &[
         .masked(&[])
         .append_history(&[4]),
     entry(52, "PageCacheDiskWrite", Shape::Span, "PageCache")
-        .summary("")
+        .summary("A write of one page, or of several adjacent ones, was started.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilGate)
         .required(&[
             field("filePageIndex", FieldType::I32),
@@ -1024,7 +1040,8 @@ pub static KINDS: &[KindInfo] = &[
             field("pageCount", FieldType::I32).optional(0x01, 4),
         ]),
     entry(53, "PageCacheAllocatePage", Shape::Span, "PageCache")
-        .summary("")
+        .summary("A frame was sought and claimed for a page that is not cached.")
+        .notes("The mask byte is always written, as 0; records of 4 bytes lack it.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilGate)
         .required(&[
             field("filePageIndex", FieldType::I32),
@@ -1032,7 +1049,8 @@ pub static KINDS: &[KindInfo] = &[
         .masked(&[])
         .append_history(&[4]),
     entry(54, "PageCacheFlush", Shape::Span, "PageCache")
-        .summary("")
+        .summary("Writing a set of pages back to the file was started.")
+        .notes("Here it is narrower: the pages that a checkpoint cycle writes to their place in the file. The mask byte is always written, as 0; records of 4 bytes lack it.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilGate)
         .required(&[
             field("pageCount", FieldType::I32),
@@ -1040,7 +1058,8 @@ pub static KINDS: &[KindInfo] = &[
         .masked(&[])
         .append_history(&[4]),
     entry(55, "PageEvicted", Shape::Span, "PageCache")
-        .summary("")
+        .summary("A cached page had to make room; a point in time inside the allocation that needed its frame.")
+        .notes("dirtyBit is 1 when the displaced page had unsaved changes. The reference always sets its bit; here the mask is 0, since only clean pages are displaced.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilGate)
         .required(&[
             field("filePageIndex", FieldType::I32),
@@ -1050,7 +1069,8 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .zero_duration(true),
     entry(56, "PageCacheDiskReadCompleted", Shape::Span, "PageCache")
-        .summary("")
+        .summary("The disk read started by a kind-51 span has completed; same span id and start, so the duration covers the whole read.")
+        .notes("Written only when the kick-off was recorded and the whole took at least the threshold. Parent 0; tools draw it as the tail of its kick-off.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilGate)
         .required(&[
             field("filePageIndex", FieldType::I32),
@@ -1060,7 +1080,8 @@ pub static KINDS: &[KindInfo] = &[
         .correlates_span_id(Some(51))
         .threshold("Profiler:Storage:PageCache:CompletionThresholdMs, default 1 ms"),
     entry(57, "PageCacheDiskWriteCompleted", Shape::Span, "PageCache")
-        .summary("")
+        .summary("The disk write started by a kind-52 span has completed; same span id and start, so the duration covers the whole write.")
+        .notes("Written only when the kick-off was recorded and the whole took at least the threshold. Parent 0; tools draw it as the tail of its kick-off.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilGate)
         .required(&[
             field("filePageIndex", FieldType::I32),
@@ -1070,7 +1091,8 @@ pub static KINDS: &[KindInfo] = &[
         .correlates_span_id(Some(52))
         .threshold("Profiler:Storage:PageCache:CompletionThresholdMs, default 1 ms"),
     entry(58, "PageCacheFlushCompleted", Shape::Span, "PageCache")
-        .summary("")
+        .summary("The flush started by a kind-54 span has reached the disk, sync included; same span id and start.")
+        .notes("Here it is narrower: the pages that a checkpoint cycle wrote to their place in the file are durable. Written only when the kick-off was recorded and the whole took at least the threshold. Parent 0; tools draw it as the tail of its kick-off.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilGate)
         .required(&[
             field("pageCount", FieldType::I32),
@@ -1080,7 +1102,8 @@ pub static KINDS: &[KindInfo] = &[
         .correlates_span_id(Some(54))
         .threshold("Profiler:Storage:PageCache:CompletionThresholdMs, default 1 ms"),
     entry(59, "PageCacheBackpressure", Shape::Span, "PageCache")
-        .summary("")
+        .summary("A thread had to wait until a page-cache frame could be freed.")
+        .notes("Here epochCount is the number of pinned frames: epochs do not keep pages in the cache.")
         .gate("Profiler:Storage:PageCache", DefaultState::SuppressedUntilGate)
         .required(&[
             field("retryCount", FieldType::I32),
@@ -1088,7 +1111,8 @@ pub static KINDS: &[KindInfo] = &[
             field("epochCount", FieldType::I32),
         ]),
     entry(60, "ClusterMigration", Shape::Span, "Spatial.ClusterMigration")
-        .summary("")
+        .summary("Entities of one archetype moved between clusters, by cause.")
+        .notes("Written with mask 0x07; the three counts add up to migrationCount. Payloads of 6 (without componentCount) and 10 bytes (without mask) are older forms.")
         .gate("Profiler:Spatial:ClusterMigration:Execute", DefaultState::On)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1102,7 +1126,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .append_history(&[6, 10]),
     entry(61, "WriteTickFenceCluster", Shape::Span, "WriteTickFence")
-        .summary("")
+        .summary("Tick-fence work for one clustered archetype, whether or not anything in it changed.")
         .gate("Profiler:Runtime:WriteTickFence:Cluster", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1115,7 +1139,7 @@ pub static KINDS: &[KindInfo] = &[
             field("walPublished", FieldType::U8).optional(0x10, 1),
         ]),
     entry(62, "WriteTickFenceClusterShadow", Shape::Span, "WriteTickFence")
-        .summary("")
+        .summary("Deferred index changes of one clustered archetype were applied during the tick fence.")
         .gate("Profiler:Runtime:WriteTickFence:Cluster:Shadow", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1125,7 +1149,8 @@ pub static KINDS: &[KindInfo] = &[
             field("totalShadowEntries", FieldType::I32).optional(0x01, 4),
         ]),
     entry(63, "WriteTickFenceClusterSpatial", Shape::Span, "WriteTickFence")
-        .summary("")
+        .summary("Spatial upkeep for one clustered archetype as part of the tick fence; encloses kinds 249, 250 and 60.")
+        .notes("Here its id is taken when the fence is prepared and the record written when it is finished, also in ticks without changed clusters when there was spatial work.")
         .gate("Profiler:Runtime:WriteTickFence:Cluster:Spatial", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1135,7 +1160,8 @@ pub static KINDS: &[KindInfo] = &[
             field("migrationsExecuted", FieldType::I32).optional(0x01, 4),
         ]),
     entry(64, "SpatialRepairUnit", Shape::Span, "Spatial.Repair")
-        .summary("")
+        .summary("A repair unit was admitted: the worst-packed clusters of one cell are re-packed along a Morton curve.")
+        .notes("Written with mask 0x07. Payloads of 14 bytes lack the mask byte.")
         .gate("Profiler:Spatial:ClusterRepair", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1150,7 +1176,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .append_history(&[14]),
     entry(65, "SpatialRelocationOutcome", Shape::Instant, "Spatial.Relocation")
-        .summary("")
+        .summary("What became, this tick, of the relocations that the previous tick asked for, per archetype.")
         .gate("Profiler:Spatial:ClusterRelocation", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1164,13 +1190,14 @@ pub static KINDS: &[KindInfo] = &[
             field("crossingsQueued", FieldType::I32),
         ]),
     entry(66, "SpatialArchetypeTelemetry", Shape::Instant, "Spatial.Telemetry")
-        .summary("")
+        .summary("Spatial counters of one archetype over one tick, all realms added up.")
+        .notes("Written in full (155 bytes). Payloads of 58, 139 or 147 bytes are older forms whose last fields are absent, not zero; further bytes are ignored.")
         .gate("Profiler:Spatial:ArchetypeTelemetry", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
             field("activeClusters", FieldType::I32),
             field("migrations", FieldType::I32),
-            field("migrationCpuMs", FieldType::F32).unit("CPU-milliseconds summed over workers, not a span"),
+            field("migrationCpuMs", FieldType::F32).unit("CPU ms, added up over workers"),
             field("hysteresisAbsorbed", FieldType::I32),
             field("driftersDetected", FieldType::I32),
             field("repairUnits", FieldType::I32),
@@ -1182,7 +1209,7 @@ pub static KINDS: &[KindInfo] = &[
             field("packingBound", FieldType::F32).unit("mean bound / cell edge"),
             field("cellTreePromotions", FieldType::I32),
             field("cellTreeDemotions", FieldType::I32),
-            field("queryClustersOpened", FieldType::I64).unit("since the previous fence"),
+            field("queryClustersOpened", FieldType::I64).unit("since the fence before"),
             field("queryCandidates", FieldType::I64),
             field("queryHits", FieldType::I64),
             field("budgetConfiguredMs", FieldType::F32).unit("ms"),
@@ -1206,7 +1233,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .append_history(&[58, 139, 147]),
     entry(67, "SpatialRealmTelemetry", Shape::Instant, "Spatial.Telemetry")
-        .summary("")
+        .summary("How the space of one runnable realm is divided for one archetype, at this tick.")
         .gate("Profiler:Spatial:RealmTelemetry", DefaultState::Off)
         .required(&[
             field("realmId", FieldType::U16),
@@ -1221,41 +1248,42 @@ pub static KINDS: &[KindInfo] = &[
             field("escapedClusters", FieldType::I32),
             field("promotedCells", FieldType::I32),
             field("blockedCells", FieldType::I32),
-            field("budgetConfiguredMs", FieldType::F32).unit("ms, declared by the realm, not enforced"),
-            field("efficiencyTolerance", FieldType::F32).unit("declared by the realm, not enforced"),
+            field("budgetConfiguredMs", FieldType::F32).unit("ms, as declared, not enforced"),
+            field("efficiencyTolerance", FieldType::F32).unit("as declared, not enforced"),
         ]),
     entry(68, "SubscriptionsServerTelemetry", Shape::Instant, "Subscriptions")
-        .summary("")
+        .summary("Figures of the whole replication server, once a second.")
         .gate("Profiler:Subscriptions:ServerTelemetry", DefaultState::Off)
         .required(&[
             field("sessions", FieldType::I32),
             field("netOutBytesPerSec", FieldType::F32).unit("bytes/s"),
             field("trackP99Ms", FieldType::F32).unit("ms"),
             field("durabilityWaitP99Ms", FieldType::F32).unit("ms"),
-            field("framesSkipped", FieldType::I64).unit("cumulative since start"),
+            field("framesSkipped", FieldType::I64).unit("total since start"),
             field("framePoolRented", FieldType::I32),
             field("framePoolBlocks", FieldType::I32),
             field("framePoolBudgetSkips", FieldType::I64).unit("cumulative"),
             field("reportedSessions", FieldType::I32),
         ]),
     entry(69, "SubscriptionsSessionTelemetry", Shape::Instant, "Subscriptions")
-        .summary("")
+        .summary("Replication figures of one session, once a second, for a limited number of sessions.")
         .gate("Profiler:Subscriptions:SessionTelemetry", DefaultState::Off)
         .required(&[
             field("sessionId", FieldType::U64),
-            field("realmId", FieldType::U16).sentinel("0xFFFF = session not yet told its realm"),
+            field("realmId", FieldType::U16).sentinel("0xFFFF = realm not yet told"),
             field("bytesPerSec", FieldType::F32).unit("bytes/s"),
-            field("framesSkipped", FieldType::I64).unit("cumulative since the session opened"),
+            field("framesSkipped", FieldType::I64).unit("total since the session opened"),
             field("degradeLevel", FieldType::I32),
         ]),
     entry(70, "SpatialRealmRates", Shape::Instant, "Spatial.Telemetry")
-        .summary("")
+        .summary("Spatial work of one tick per realm and archetype, for the pairs on which the tick fence worked.")
+        .notes("When several records are folded into one, all counters add up except largestArrivalRun, of which the largest stays.")
         .gate("Profiler:Spatial:RealmRates", DefaultState::Off)
         .required(&[
             field("realmId", FieldType::U16),
             field("archetypeId", FieldType::U16),
-            field("tightnessExtentSum", FieldType::F64).unit("sum of extent/cell-edge over tightnessSamples").fold(Fold::Sum),
-            field("tightnessBoundSum", FieldType::F64).unit("sum of bound/cell-edge over tightnessSamples").fold(Fold::Sum),
+            field("tightnessExtentSum", FieldType::F64).unit("extent / cell edge, added up over tightnessSamples").fold(Fold::Sum),
+            field("tightnessBoundSum", FieldType::F64).unit("bound / cell edge, added up over tightnessSamples").fold(Fold::Sum),
             field("relocationSpendNs", FieldType::F64).unit("ns of budget charged").fold(Fold::Sum),
             field("clustersScanned", FieldType::I32).fold(Fold::Sum),
             field("slotsScanned", FieldType::I32).fold(Fold::Sum),
@@ -1289,36 +1317,37 @@ pub static KINDS: &[KindInfo] = &[
             field("cellTreeDemotions", FieldType::I32).fold(Fold::Sum),
         ]),
     entry(71, "SubscriptionsFrameProduced", Shape::Instant, "Subscriptions")
-        .summary("")
+        .summary("A replication frame was handed to its session; a session gets at most one per tick.")
         .gate("Profiler:Subscriptions:FrameProduced", DefaultState::Off)
         .required(&[
             field("sessionId", FieldType::U64),
             field("sequence", FieldType::I64),
             field("bytes", FieldType::I32).unit("bytes"),
-            field("reset", FieldType::U8).sentinel("1 = a RESET frame"),
+            field("reset", FieldType::U8).sentinel("1 = frame that starts over"),
             field("degradeLevel", FieldType::U8),
         ]),
     entry(72, "SubscriptionsFrameSkipped", Shape::Instant, "Subscriptions")
-        .summary("")
+        .summary("A session was due a frame in this tick but back-pressure held it back; ticks with nothing to send do not count.")
         .gate("Profiler:Subscriptions:FrameSkipped", DefaultState::Off)
         .required(&[
             field("sessionId", FieldType::U64),
             field("cause", FieldType::U8).named(&SUBSCRIPTIONS_FRAME_SKIP_CAUSE),
             field("degradeLevel", FieldType::U8),
-            field("skipRun", FieldType::I32).unit("consecutive skips after this tick"),
+            field("skipRun", FieldType::I32).unit("skips in a row, this one included"),
         ]),
     entry(73, "SubscriptionsSessionChanged", Shape::Instant, "Subscriptions")
-        .summary("")
+        .summary("A replication session came, went, or was moved to another degrade level.")
         .gate("Profiler:Subscriptions:SessionChanges", DefaultState::Off)
         .required(&[
             field("sessionId", FieldType::U64),
             field("change", FieldType::U8).named(&SUBSCRIPTIONS_SESSION_CHANGE),
-            field("degradeLevel", FieldType::U8).sentinel("level + 1 after a degrade or recovery; 0 = not reported (open, close)"),
-            field("closeReason", FieldType::U8).sentinel("SessionCloseReason + 1; 0 = not a close (SessionCloseReason 0 = ClientLeft)"),
-            field("closeCode", FieldType::U16).sentinel("0 = not a close"),
+            field("degradeLevel", FieldType::U8).sentinel("0 = not reported (open, close), else level + 1"),
+            field("closeReason", FieldType::U8).sentinel("0 = no close, else session close reason + 1 (reason 0: the client left)"),
+            field("closeCode", FieldType::U16).sentinel("0 = no close"),
         ]),
     entry(75, "GcSuspension", Shape::Span, "Gc")
-        .summary("")
+        .summary("The managed runtime stood still for a collection, from the start of suspending its threads until all ran again.")
+        .notes("The mask byte is always written, as 0; records of 1 byte lack it. Only suspensions for a collection (reasons 1 and 6) are recorded. Belongs to the process: no parent, no trace context.")
         .gate("Profiler:GcTracing", DefaultState::Off)
         .required(&[
             field("reason", FieldType::U8).named(&GC_SUSPEND_REASON),
@@ -1330,7 +1359,8 @@ pub static KINDS: &[KindInfo] = &[
         .parent_always_zero(true)
         .no_trace_context(true),
     entry(76, "PerTickSnapshot", Shape::Instant, "Profiler")
-        .summary("")
+        .summary("Gauge values at the end of a tick, all in one record.")
+        .notes("A snapshot lists only gauges that have a value. Gauges marked once are in the first snapshot only. flags is written 0.")
         .gate("Profiler:Gauges", DefaultState::Off)
         .required(&[
             field("tickNumber", FieldType::U32),
@@ -1339,7 +1369,8 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .variable(Variable::Gauges),
     entry(77, "ThreadInfo", Shape::Instant, "Profiler")
-        .summary("")
+        .summary("The thread that owns a slot from here on; written when the slot is claimed.")
+        .notes("Records from before format version 4 end with the name; the thread's kind is then unknown.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("managedThreadId", FieldType::I32),
@@ -1348,61 +1379,62 @@ pub static KINDS: &[KindInfo] = &[
         .variable(Variable::ThreadName)
         .external_slot(true),
     entry(80, "WalFlush", Shape::Span, "Wal")
-        .summary("")
+        .summary("The log writer went through one cycle: collect frames, write them, wake waiters.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("batchByteCount", FieldType::I32).unit("bytes"),
             field("frameCount", FieldType::I32),
-            field("highLsn", FieldType::I64).unit("log sequence number"),
+            field("highLsn", FieldType::I64).unit("LSN"),
         ]),
     entry(81, "WalSegmentRotate", Shape::Span, "Wal")
-        .summary("")
+        .summary("The log went on in a new segment file.")
+        .notes("newSegmentIndex is the segment that is written to from now on.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("newSegmentIndex", FieldType::I32),
         ]),
     entry(82, "WalWait", Shape::Span, "Wal")
-        .summary("")
+        .summary("A thread waited for a log position to become durable; recorded on that thread.")
         .gate("Profiler", DefaultState::On)
         .required(&[
-            field("targetLsn", FieldType::I64).unit("log sequence number"),
+            field("targetLsn", FieldType::I64).unit("LSN"),
         ]),
     entry(83, "CheckpointCycle", Shape::Span, "Checkpoint")
-        .summary("")
+        .summary("A checkpoint from start to end.")
         .gate("Profiler", DefaultState::On)
         .required(&[
-            field("targetLsn", FieldType::I64).unit("log sequence number"),
+            field("targetLsn", FieldType::I64).unit("LSN"),
             field("reason", FieldType::U8).named(&CHECKPOINT_REASON),
         ])
         .masked(&[
             field("dirtyPageCount", FieldType::I32).optional(0x01, 4),
         ]),
     entry(84, "CheckpointCollect", Shape::Span, "Checkpoint")
-        .summary("")
+        .summary("Checkpoint step: finding out which pages are dirty.")
         .gate("Profiler", DefaultState::On),
     entry(85, "CheckpointWrite", Shape::Span, "Checkpoint")
-        .summary("")
+        .summary("Checkpoint step: dirty pages go to the disk.")
         .gate("Profiler", DefaultState::On)
         .masked(&[
             field("writtenCount", FieldType::I32).optional(0x01, 4),
         ]),
     entry(86, "CheckpointFsync", Shape::Span, "Checkpoint")
-        .summary("")
+        .summary("Checkpoint step: the data file is made durable.")
         .gate("Profiler", DefaultState::On),
     entry(87, "CheckpointTransition", Shape::Span, "Checkpoint")
-        .summary("")
+        .summary("Checkpoint step: units of work whose log is durable become committed.")
         .gate("Profiler", DefaultState::On)
         .masked(&[
             field("transitionedCount", FieldType::I32).optional(0x01, 4),
         ]),
     entry(88, "CheckpointRecycle", Shape::Span, "Checkpoint")
-        .summary("")
+        .summary("Checkpoint step: log segments that nobody needs any more are reused.")
         .gate("Profiler", DefaultState::On)
         .masked(&[
             field("recycledCount", FieldType::I32).optional(0x01, 4),
         ]),
     entry(89, "StatisticsRebuild", Shape::Span, "Statistics")
-        .summary("")
+        .summary("The statistics of one component table were computed anew.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("entityCount", FieldType::I32),
@@ -1410,7 +1442,7 @@ pub static KINDS: &[KindInfo] = &[
             field("samplingInterval", FieldType::I32),
         ]),
     entry(90, "ConcurrencyAccessControlSharedAcquire", Shape::Instant, "Concurrency.AccessControl")
-        .summary("")
+        .summary("A thread got an AccessControl lock for reading.")
         .gate("Profiler:Concurrency:AccessControl:SharedAcquire", DefaultState::Off)
         .required(&[
             field("threadId", FieldType::U16),
@@ -1418,13 +1450,13 @@ pub static KINDS: &[KindInfo] = &[
             field("elapsedUs", FieldType::U16).unit("µs"),
         ]),
     entry(91, "ConcurrencyAccessControlSharedRelease", Shape::Instant, "Concurrency.AccessControl")
-        .summary("")
+        .summary("A thread gave back an AccessControl lock held for reading.")
         .gate("Profiler:Concurrency:AccessControl:SharedRelease", DefaultState::Off)
         .required(&[
             field("threadId", FieldType::U16),
         ]),
     entry(92, "ConcurrencyAccessControlExclusiveAcquire", Shape::Instant, "Concurrency.AccessControl")
-        .summary("")
+        .summary("A thread got an AccessControl lock for writing.")
         .gate("Profiler:Concurrency:AccessControl:ExclusiveAcquire", DefaultState::Off)
         .required(&[
             field("threadId", FieldType::U16),
@@ -1432,50 +1464,50 @@ pub static KINDS: &[KindInfo] = &[
             field("elapsedUs", FieldType::U16).unit("µs"),
         ]),
     entry(93, "ConcurrencyAccessControlExclusiveRelease", Shape::Instant, "Concurrency.AccessControl")
-        .summary("")
+        .summary("A thread gave back an AccessControl lock held for writing.")
         .gate("Profiler:Concurrency:AccessControl:ExclusiveRelease", DefaultState::Off)
         .required(&[
             field("threadId", FieldType::U16),
         ]),
     entry(94, "ConcurrencyAccessControlPromotion", Shape::Instant, "Concurrency.AccessControl")
-        .summary("")
+        .summary("The holder of an AccessControl lock switched between reading and writing without letting go.")
         .gate("Profiler:Concurrency:AccessControl:Promotion", DefaultState::Off)
         .required(&[
             field("elapsedUs", FieldType::U16).unit("µs"),
             field("variant", FieldType::U8).named(&ACCESS_CONTROL_PROMOTION_VARIANT),
         ]),
     entry(95, "ConcurrencyAccessControlContention", Shape::Instant, "Concurrency.AccessControl")
-        .summary("")
+        .summary("An AccessControl lock was busy and a thread started to wait for it.")
         .gate("Profiler:Concurrency:AccessControl:Contention", DefaultState::Off),
     entry(96, "ConcurrencyAccessControlSmallSharedAcquire", Shape::Instant, "Concurrency.AccessControlSmall")
-        .summary("")
+        .summary("A thread got a compact lock for reading.")
         .gate("Profiler:Concurrency:AccessControlSmall:SharedAcquire", DefaultState::Off)
         .required(&[
             field("threadId", FieldType::U16),
         ]),
     entry(97, "ConcurrencyAccessControlSmallSharedRelease", Shape::Instant, "Concurrency.AccessControlSmall")
-        .summary("")
+        .summary("A thread gave back a compact lock held for reading.")
         .gate("Profiler:Concurrency:AccessControlSmall:SharedRelease", DefaultState::Off)
         .required(&[
             field("threadId", FieldType::U16),
         ]),
     entry(98, "ConcurrencyAccessControlSmallExclusiveAcquire", Shape::Instant, "Concurrency.AccessControlSmall")
-        .summary("")
+        .summary("A thread got a compact lock for writing.")
         .gate("Profiler:Concurrency:AccessControlSmall:ExclusiveAcquire", DefaultState::Off)
         .required(&[
             field("threadId", FieldType::U16),
         ]),
     entry(99, "ConcurrencyAccessControlSmallExclusiveRelease", Shape::Instant, "Concurrency.AccessControlSmall")
-        .summary("")
+        .summary("A thread gave back a compact lock held for writing.")
         .gate("Profiler:Concurrency:AccessControlSmall:ExclusiveRelease", DefaultState::Off)
         .required(&[
             field("threadId", FieldType::U16),
         ]),
     entry(100, "ConcurrencyAccessControlSmallContention", Shape::Instant, "Concurrency.AccessControlSmall")
-        .summary("")
+        .summary("A compact lock was busy and a thread started to wait for it.")
         .gate("Profiler:Concurrency:AccessControlSmall:Contention", DefaultState::Off),
     entry(101, "ConcurrencyResourceAccessing", Shape::Instant, "Concurrency.Resource")
-        .summary("")
+        .summary("A thread asked for a three-mode resource lock in the mode of an accessor; success tells whether it got it.")
         .gate("Profiler:Concurrency:ResourceAccessControl:Accessing", DefaultState::Off)
         .required(&[
             field("success", FieldType::U8),
@@ -1483,7 +1515,7 @@ pub static KINDS: &[KindInfo] = &[
             field("elapsedUs", FieldType::U16).unit("µs"),
         ]),
     entry(102, "ConcurrencyResourceModify", Shape::Instant, "Concurrency.Resource")
-        .summary("")
+        .summary("A thread asked for a three-mode resource lock in the mode of a modifier; success tells whether it got it.")
         .gate("Profiler:Concurrency:ResourceAccessControl:Modify", DefaultState::Off)
         .required(&[
             field("success", FieldType::U8),
@@ -1491,23 +1523,23 @@ pub static KINDS: &[KindInfo] = &[
             field("elapsedUs", FieldType::U16).unit("µs"),
         ]),
     entry(103, "ConcurrencyResourceDestroy", Shape::Instant, "Concurrency.Resource")
-        .summary("")
+        .summary("A thread asked for a three-mode resource lock in order to destroy what it guards.")
         .gate("Profiler:Concurrency:ResourceAccessControl:Destroy", DefaultState::Off)
         .required(&[
             field("success", FieldType::U8),
             field("elapsedUs", FieldType::U16).unit("µs"),
         ]),
     entry(104, "ConcurrencyResourceModifyPromotion", Shape::Instant, "Concurrency.Resource")
-        .summary("")
+        .summary("An accessor that wants to modify waited for the other accessors to leave.")
         .gate("Profiler:Concurrency:ResourceAccessControl:ModifyPromotion", DefaultState::Off)
         .required(&[
             field("elapsedUs", FieldType::U16).unit("µs"),
         ]),
     entry(105, "ConcurrencyResourceContention", Shape::Instant, "Concurrency.Resource")
-        .summary("")
+        .summary("A resource lock was busy and a thread started to wait for it.")
         .gate("Profiler:Concurrency:ResourceAccessControl:Contention", DefaultState::Off),
     entry(106, "ConcurrencyEpochScopeEnter", Shape::Instant, "Concurrency.Epoch")
-        .summary("")
+        .summary("A thread entered an epoch scope and so keeps everything of the current epoch alive.")
         .gate("Profiler:Concurrency:Epoch:ScopeEnter", DefaultState::Off)
         .required(&[
             field("currentEpoch", FieldType::U32),
@@ -1515,27 +1547,27 @@ pub static KINDS: &[KindInfo] = &[
             field("isDormantToActive", FieldType::U8),
         ]),
     entry(107, "ConcurrencyEpochScopeExit", Shape::Instant, "Concurrency.Epoch")
-        .summary("")
+        .summary("The thread's stay in an epoch scope ended.")
         .gate("Profiler:Concurrency:Epoch:ScopeExit", DefaultState::Off)
         .required(&[
             field("newEpoch", FieldType::U32),
             field("isOutermost", FieldType::U8),
         ]),
     entry(108, "ConcurrencyEpochAdvance", Shape::Instant, "Concurrency.Epoch")
-        .summary("")
+        .summary("The process-wide epoch moved on.")
         .gate("Profiler:Concurrency:Epoch:Advance", DefaultState::Off)
         .required(&[
             field("newEpoch", FieldType::U32),
         ]),
     entry(109, "ConcurrencyEpochRefresh", Shape::Instant, "Concurrency.Epoch")
-        .summary("")
+        .summary("A thread moved its epoch pin forward while staying in its scope.")
         .gate("Profiler:Concurrency:Epoch:Refresh", DefaultState::Off)
         .required(&[
             field("oldEpoch", FieldType::U32),
             field("newEpoch", FieldType::U32),
         ]),
     entry(110, "ConcurrencyEpochSlotClaim", Shape::Instant, "Concurrency.Epoch")
-        .summary("")
+        .summary("A thread took a slot in the epoch registry.")
         .gate("Profiler:Concurrency:Epoch:SlotClaim", DefaultState::Off)
         .required(&[
             field("slotIndex", FieldType::U16),
@@ -1543,7 +1575,7 @@ pub static KINDS: &[KindInfo] = &[
             field("activeCount", FieldType::U16),
         ]),
     entry(111, "ConcurrencyEpochSlotReclaim", Shape::Instant, "Concurrency.Epoch")
-        .summary("")
+        .summary("A thread took over the epoch slot of another one that had ended.")
         .gate("Profiler:Concurrency:Epoch:SlotReclaim", DefaultState::Off)
         .required(&[
             field("slotIndex", FieldType::U16),
@@ -1551,41 +1583,41 @@ pub static KINDS: &[KindInfo] = &[
             field("newOwner", FieldType::U16),
         ]),
     entry(112, "ConcurrencyAdaptiveWaiterYieldOrSleep", Shape::Instant, "Concurrency.AdaptiveWaiter")
-        .summary("")
+        .summary("A waiting thread stopped spinning and began to yield or to sleep; only the change is recorded.")
         .gate("Profiler:Concurrency:AdaptiveWaiter:YieldOrSleep", DefaultState::Off)
         .required(&[
             field("spinCountBefore", FieldType::U16),
             field("kind", FieldType::U8).named(&ADAPTIVE_WAITER_TRANSITION_KIND),
         ]),
     entry(113, "ConcurrencyOlcLatchWriteLockAttempt", Shape::Instant, "Concurrency.OlcLatch")
-        .summary("")
+        .summary("Taking the write latch of an index node failed; success is 0 in every record.")
         .gate("Profiler:Concurrency:OlcLatch:WriteLockAttempt", DefaultState::Off)
         .required(&[
             field("versionBefore", FieldType::U32),
             field("success", FieldType::U8),
         ]),
     entry(114, "ConcurrencyOlcLatchWriteUnlock", Shape::Instant, "Concurrency.OlcLatch")
-        .summary("")
+        .summary("The write latch of an index node was released, which gives the node a new version.")
         .gate("Profiler:Concurrency:OlcLatch:WriteUnlock", DefaultState::Off)
         .required(&[
             field("oldVersion", FieldType::U32),
             field("newVersion", FieldType::U32),
         ]),
     entry(115, "ConcurrencyOlcLatchMarkObsolete", Shape::Instant, "Concurrency.OlcLatch")
-        .summary("")
+        .summary("An index node was taken out of the tree for good.")
         .gate("Profiler:Concurrency:OlcLatch:MarkObsolete", DefaultState::Off)
         .required(&[
             field("version", FieldType::U32),
         ]),
     entry(116, "ConcurrencyOlcLatchValidationFail", Shape::Instant, "Concurrency.OlcLatch")
-        .summary("")
+        .summary("A reader found that an index node had changed under it.")
         .gate("Profiler:Concurrency:OlcLatch:ValidationFail", DefaultState::Off)
         .required(&[
             field("expectedVersion", FieldType::U32),
             field("actualVersion", FieldType::U32),
         ]),
     entry(117, "SpatialQueryAabb", Shape::Span, "Spatial.Query")
-        .summary("")
+        .summary("One pass of a spatial query by box.")
         .gate("Profiler:Spatial:Query:Aabb", DefaultState::Off)
         .required(&[
             field("nodesVisited", FieldType::U16),
@@ -1595,7 +1627,7 @@ pub static KINDS: &[KindInfo] = &[
             field("categoryMask", FieldType::U32),
         ]),
     entry(118, "SpatialQueryRadius", Shape::Span, "Spatial.Query")
-        .summary("")
+        .summary("One pass of a spatial query by sphere.")
         .gate("Profiler:Spatial:Query:Radius", DefaultState::Off)
         .required(&[
             field("nodesVisited", FieldType::U16),
@@ -1604,7 +1636,7 @@ pub static KINDS: &[KindInfo] = &[
             field("restartCount", FieldType::U8),
         ]),
     entry(119, "SpatialQueryRay", Shape::Span, "Spatial.Query")
-        .summary("")
+        .summary("One pass of a spatial query along a ray.")
         .gate("Profiler:Spatial:Query:Ray", DefaultState::Off)
         .required(&[
             field("nodesVisited", FieldType::U16),
@@ -1613,7 +1645,7 @@ pub static KINDS: &[KindInfo] = &[
             field("restartCount", FieldType::U8),
         ]),
     entry(120, "SpatialQueryFrustum", Shape::Span, "Spatial.Query")
-        .summary("")
+        .summary("One pass of a spatial query by frustum.")
         .gate("Profiler:Spatial:Query:Frustum", DefaultState::Off)
         .required(&[
             field("nodesVisited", FieldType::U16),
@@ -1622,7 +1654,7 @@ pub static KINDS: &[KindInfo] = &[
             field("restartCount", FieldType::U8),
         ]),
     entry(121, "SpatialQueryKnn", Shape::Span, "Spatial.Query")
-        .summary("")
+        .summary("A search for the nearest neighbours, with all its widenings of the radius.")
         .gate("Profiler:Spatial:Query:Knn", DefaultState::Off)
         .required(&[
             field("k", FieldType::U16),
@@ -1631,7 +1663,7 @@ pub static KINDS: &[KindInfo] = &[
             field("resultCount", FieldType::U16),
         ]),
     entry(122, "SpatialQueryCount", Shape::Span, "Spatial.Query")
-        .summary("")
+        .summary("A spatial query that only counts, in a box or around a point.")
         .gate("Profiler:Spatial:Query:Count", DefaultState::Off)
         .required(&[
             field("variant", FieldType::U8).named(&SPATIAL_COUNT_VARIANT),
@@ -1639,7 +1671,7 @@ pub static KINDS: &[KindInfo] = &[
             field("resultCount", FieldType::I32),
         ]),
     entry(123, "SpatialRTreeInsert", Shape::Span, "Spatial.RTree")
-        .summary("")
+        .summary("An entry was inserted into an R-tree.")
         .gate("Profiler:Spatial:RTree:Insert", DefaultState::Off)
         .required(&[
             field("entityId", FieldType::I64),
@@ -1648,14 +1680,14 @@ pub static KINDS: &[KindInfo] = &[
             field("restartCount", FieldType::U8),
         ]),
     entry(124, "SpatialRTreeRemove", Shape::Span, "Spatial.RTree")
-        .summary("")
+        .summary("An entry was removed from an R-tree.")
         .gate("Profiler:Spatial:RTree:Remove", DefaultState::Off)
         .required(&[
             field("entityId", FieldType::I64),
             field("leafCollapse", FieldType::U8),
         ]),
     entry(125, "SpatialRTreeNodeSplit", Shape::Span, "Spatial.RTree")
-        .summary("")
+        .summary("An insert split a node of an R-tree.")
         .gate("Profiler:Spatial:RTree:NodeSplit", DefaultState::Off)
         .required(&[
             field("depth", FieldType::U8),
@@ -1664,14 +1696,14 @@ pub static KINDS: &[KindInfo] = &[
             field("rightCount", FieldType::U8),
         ]),
     entry(126, "SpatialRTreeBulkLoad", Shape::Span, "Spatial.RTree")
-        .summary("")
+        .summary("An R-tree was built in one go.")
         .gate("Profiler:Spatial:RTree:BulkLoad", DefaultState::Off)
         .required(&[
             field("entityCount", FieldType::I32),
             field("leafCount", FieldType::I32),
         ]),
     entry(127, "SpatialGridCellTierChange", Shape::Instant, "Spatial.Grid")
-        .summary("")
+        .summary("A grid cell moved to another simulation tier; unchanged cells report nothing.")
         .gate("Profiler:Spatial:Grid:CellTierChange", DefaultState::Off)
         .required(&[
             field("cellKey", FieldType::I32),
@@ -1679,7 +1711,7 @@ pub static KINDS: &[KindInfo] = &[
             field("newTier", FieldType::U8),
         ]),
     entry(128, "SpatialGridOccupancyChange", Shape::Instant, "Spatial.Grid")
-        .summary("")
+        .summary("The number of occupants of a grid cell went up or down.")
         .gate("Profiler:Spatial:Grid:OccupancyChange", DefaultState::Off)
         .required(&[
             field("cellKey", FieldType::I32),
@@ -1688,7 +1720,7 @@ pub static KINDS: &[KindInfo] = &[
             field("occAfter", FieldType::U16),
         ]),
     entry(129, "SpatialGridClusterCellAssign", Shape::Instant, "Spatial.Grid")
-        .summary("")
+        .summary("A cluster found its place in a grid cell.")
         .gate("Profiler:Spatial:Grid:ClusterCellAssign", DefaultState::Off)
         .required(&[
             field("clusterChunkId", FieldType::I32),
@@ -1696,7 +1728,7 @@ pub static KINDS: &[KindInfo] = &[
             field("archetypeId", FieldType::U16),
         ]),
     entry(130, "SpatialCellIndexAdd", Shape::Instant, "Spatial.CellIndex")
-        .summary("")
+        .summary("A cluster entered the index of a grid cell.")
         .gate("Profiler:Spatial:Cell:Index:Add", DefaultState::Off)
         .required(&[
             field("cellKey", FieldType::I32),
@@ -1705,14 +1737,14 @@ pub static KINDS: &[KindInfo] = &[
             field("capacity", FieldType::I32),
         ]),
     entry(131, "SpatialCellIndexUpdate", Shape::Instant, "Spatial.CellIndex")
-        .summary("")
+        .summary("The box of a cluster was updated where it stands in the index of a grid cell.")
         .gate("Profiler:Spatial:Cell:Index:Update", DefaultState::Off)
         .required(&[
             field("cellKey", FieldType::I32),
             field("slot", FieldType::I32),
         ]),
     entry(132, "SpatialCellIndexRemove", Shape::Instant, "Spatial.CellIndex")
-        .summary("")
+        .summary("A cluster left the index of a grid cell; the last entry filled its place.")
         .gate("Profiler:Spatial:Cell:Index:Remove", DefaultState::Off)
         .required(&[
             field("cellKey", FieldType::I32),
@@ -1720,7 +1752,7 @@ pub static KINDS: &[KindInfo] = &[
             field("swappedClusterId", FieldType::I32),
         ]),
     entry(133, "SpatialClusterMigrationDetect", Shape::Instant, "Spatial.ClusterMigration")
-        .summary("")
+        .summary("An entity turned out to be in another cell than its cluster.")
         .gate("Profiler:Spatial:ClusterMigration:Detect", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1729,7 +1761,7 @@ pub static KINDS: &[KindInfo] = &[
             field("newCellKey", FieldType::I32),
         ]),
     entry(134, "SpatialClusterMigrationQueue", Shape::Instant, "Spatial.ClusterMigration")
-        .summary("")
+        .summary("A cluster migration joined the queue.")
         .gate("Profiler:Spatial:ClusterMigration:Queue", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1737,7 +1769,7 @@ pub static KINDS: &[KindInfo] = &[
             field("queueLen", FieldType::U16),
         ]),
     entry(135, "SpatialClusterMigrationHysteresis", Shape::Instant, "Spatial.ClusterMigration")
-        .summary("")
+        .summary("An entity left its cell, but by so little that no migration was queued.")
         .gate("Profiler:Spatial:ClusterMigration:Hysteresis", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1745,7 +1777,7 @@ pub static KINDS: &[KindInfo] = &[
             field("escapeDistSq", FieldType::F32).unit("world units squared"),
         ]),
     entry(136, "SpatialTierIndexRebuild", Shape::Span, "Spatial.TierIndex")
-        .summary("")
+        .summary("The index of clusters by tier was built anew.")
         .gate("Profiler:Spatial:TierIndex:Rebuild", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -1754,16 +1786,17 @@ pub static KINDS: &[KindInfo] = &[
             field("newVersion", FieldType::I32),
         ]),
     entry(137, "SpatialTierIndexVersionSkip", Shape::Instant, "Spatial.TierIndex")
-        .summary("")
+        .summary("The index of clusters by tier was still right and left alone.")
         .gate("Profiler:Spatial:TierIndex:VersionSkip", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
             field("version", FieldType::I32),
-            field("reason", FieldType::U8).sentinel("reference: 0 = both versions unchanged, 1 = grid only, 2 = cluster set only"),
+            field("reason", FieldType::U8).sentinel("reference: 0 neither version changed, 1 only the grid, 2 only the clusters"),
         ]),
     entry(138, "SpatialMaintainInsert", Shape::Span, "Spatial.Maintain")
         .status(Status::Retired)
-        .summary("")
+        .summary("An entity was inserted into an entity-level R-tree, including its back-pointer. No longer produced.")
+        .notes("For reading only.")
         .gate("Profiler:Spatial:Maintain:Insert", DefaultState::Off)
         .required(&[
             field("entityPK", FieldType::I64),
@@ -1772,7 +1805,8 @@ pub static KINDS: &[KindInfo] = &[
         ]),
     entry(139, "SpatialMaintainUpdateSlowPath", Shape::Span, "Spatial.Maintain")
         .status(Status::Retired)
-        .summary("")
+        .summary("An entity outgrew its place in an entity-level R-tree and was inserted again. No longer produced.")
+        .notes("For reading only.")
         .gate("Profiler:Spatial:Maintain:UpdateSlowPath", DefaultState::Off)
         .required(&[
             field("entityPK", FieldType::I64),
@@ -1781,7 +1815,8 @@ pub static KINDS: &[KindInfo] = &[
         ]),
     entry(140, "SpatialMaintainAabbValidate", Shape::Instant, "Spatial.Maintain")
         .status(Status::Retired)
-        .summary("")
+        .summary("An entity-level R-tree refused a box without extent. No longer produced.")
+        .notes("For reading only.")
         .gate("Profiler:Spatial:Maintain:AabbValidate", DefaultState::Off)
         .required(&[
             field("entityPK", FieldType::I64),
@@ -1790,7 +1825,8 @@ pub static KINDS: &[KindInfo] = &[
         ]),
     entry(141, "SpatialMaintainBackPointerWrite", Shape::Instant, "Spatial.Maintain")
         .status(Status::Retired)
-        .summary("")
+        .summary("The back-pointer of an entity into its R-tree was set. No longer produced.")
+        .notes("For reading only.")
         .gate("Profiler:Spatial:Maintain:BackPointerWrite", DefaultState::Off)
         .required(&[
             field("componentChunkId", FieldType::I32),
@@ -1798,7 +1834,7 @@ pub static KINDS: &[KindInfo] = &[
             field("slotIndex", FieldType::U16),
         ]),
     entry(142, "SpatialTriggerRegion", Shape::Instant, "Spatial.Trigger")
-        .summary("")
+        .summary("A trigger region appeared or disappeared.")
         .gate("Profiler:Spatial:Trigger:Region", DefaultState::Off)
         .required(&[
             field("op", FieldType::U8).named(&REGION_OP),
@@ -1806,7 +1842,7 @@ pub static KINDS: &[KindInfo] = &[
             field("categoryMask", FieldType::U32),
         ]),
     entry(143, "SpatialTriggerEval", Shape::Span, "Spatial.Trigger")
-        .summary("")
+        .summary("A trigger region was compared with the world.")
         .gate("Profiler:Spatial:Trigger:Eval", DefaultState::Off)
         .required(&[
             field("regionId", FieldType::U16),
@@ -1815,7 +1851,7 @@ pub static KINDS: &[KindInfo] = &[
             field("leaveCount", FieldType::U16),
         ]),
     entry(144, "SpatialTriggerOccupantDiff", Shape::Instant, "Spatial.Trigger")
-        .summary("")
+        .summary("Who was, is, came and went in a trigger region.")
         .gate("Profiler:Spatial:Trigger:Occupant:Diff", DefaultState::Off)
         .required(&[
             field("regionId", FieldType::U16),
@@ -1825,7 +1861,7 @@ pub static KINDS: &[KindInfo] = &[
             field("leaveCount", FieldType::U16),
         ]),
     entry(145, "SpatialTriggerCacheInvalidate", Shape::Instant, "Spatial.Trigger")
-        .summary("")
+        .summary("The static objects cached for a trigger region went out of date.")
         .gate("Profiler:Spatial:Trigger:Cache:Invalidate", DefaultState::Off)
         .required(&[
             field("regionId", FieldType::U16),
@@ -1833,13 +1869,13 @@ pub static KINDS: &[KindInfo] = &[
             field("newVersion", FieldType::I32),
         ]),
     entry(146, "SchedulerSystemStartExecution", Shape::Instant, "Scheduler.System")
-        .summary("")
+        .summary("The first chunk of a system was given to a worker.")
         .gate("Profiler:Scheduler:System:StartExecution", DefaultState::Off)
         .required(&[
             field("sysIdx", FieldType::U16),
         ]),
     entry(147, "SchedulerSystemCompletion", Shape::Instant, "Scheduler.System")
-        .summary("")
+        .summary("A system is through for this tick, because it ran or because it was left out.")
         .gate("Profiler:Scheduler:System:Completion", DefaultState::Off)
         .required(&[
             field("sysIdx", FieldType::U16),
@@ -1847,14 +1883,14 @@ pub static KINDS: &[KindInfo] = &[
             field("durationUs", FieldType::U32).unit("µs"),
         ]),
     entry(148, "SchedulerSystemQueueWait", Shape::Instant, "Scheduler.System")
-        .summary("")
+        .summary("How long a dispatchable system waited until a worker took its first chunk.")
         .gate("Profiler:Scheduler:System:QueueWait", DefaultState::Off)
         .required(&[
             field("sysIdx", FieldType::U16),
             field("queueWaitUs", FieldType::U32).unit("µs"),
         ]),
     entry(149, "SchedulerSystemSingleThreaded", Shape::Span, "Scheduler.System")
-        .summary("")
+        .summary("A system ran on a single thread.")
         .gate("Profiler:Scheduler:System:SingleThreaded", DefaultState::Off)
         .required(&[
             field("sysIdx", FieldType::U16),
@@ -1862,7 +1898,7 @@ pub static KINDS: &[KindInfo] = &[
             field("chunkCount", FieldType::U16),
         ]),
     entry(150, "SchedulerWorkerIdle", Shape::Span, "Scheduler.Worker")
-        .summary("")
+        .summary("A worker found nothing to do for a while inside a tick.")
         .gate("Profiler:Scheduler:Worker:Idle", DefaultState::Off)
         .required(&[
             field("workerId", FieldType::U8),
@@ -1870,14 +1906,14 @@ pub static KINDS: &[KindInfo] = &[
             field("idleUs", FieldType::U32).unit("µs"),
         ]),
     entry(151, "SchedulerWorkerWake", Shape::Instant, "Scheduler.Worker")
-        .summary("")
+        .summary("A worker that slept in the kernel runs again.")
         .gate("Profiler:Scheduler:Worker:Wake", DefaultState::Off)
         .required(&[
             field("workerId", FieldType::U8),
             field("delayUs", FieldType::U32).unit("µs"),
         ]),
     entry(152, "SchedulerWorkerBetweenTick", Shape::Span, "Scheduler.Worker")
-        .summary("")
+        .summary("A worker slept in the kernel between two ticks.")
         .gate("Profiler:Scheduler:Worker:BetweenTick", DefaultState::Off)
         .required(&[
             field("workerId", FieldType::U8),
@@ -1885,7 +1921,7 @@ pub static KINDS: &[KindInfo] = &[
             field("wakeReason", FieldType::U8).named(&WORKER_WAKE_REASON),
         ]),
     entry(153, "SchedulerDispense", Shape::Instant, "Scheduler.Dispense")
-        .summary("")
+        .summary("A worker won the race for a chunk.")
         .gate("Profiler:Scheduler:Dispense", DefaultState::Off)
         .required(&[
             field("sysIdx", FieldType::U16),
@@ -1893,7 +1929,7 @@ pub static KINDS: &[KindInfo] = &[
             field("workerId", FieldType::U8),
         ]),
     entry(154, "SchedulerDependencyReady", Shape::Instant, "Scheduler.Dependency")
-        .summary("")
+        .summary("The last predecessor of a system finished and made it dispatchable.")
         .gate("Profiler:Scheduler:Dependency:Ready", DefaultState::Off)
         .required(&[
             field("fromSysIdx", FieldType::U16),
@@ -1902,7 +1938,7 @@ pub static KINDS: &[KindInfo] = &[
             field("predRemain", FieldType::U16),
         ]),
     entry(155, "SchedulerDependencyFanOut", Shape::Span, "Scheduler.Dependency")
-        .summary("")
+        .summary("A finished system told all its successors.")
         .gate("Profiler:Scheduler:Dependency:FanOut", DefaultState::Off)
         .required(&[
             field("completingSysIdx", FieldType::U16),
@@ -1910,7 +1946,7 @@ pub static KINDS: &[KindInfo] = &[
             field("skippedCount", FieldType::U16),
         ]),
     entry(156, "SchedulerOverloadLevelChange", Shape::Instant, "Scheduler.Overload")
-        .summary("")
+        .summary("The scheduler entered another overload level.")
         .gate("Profiler:Scheduler:Overload:LevelChange", DefaultState::Off)
         .required(&[
             field("prevLvl", FieldType::U8).named(&OVERLOAD_LEVEL),
@@ -1921,7 +1957,7 @@ pub static KINDS: &[KindInfo] = &[
             field("newMul", FieldType::U8),
         ]),
     entry(157, "SchedulerOverloadSystemShed", Shape::Instant, "Scheduler.Overload")
-        .summary("")
+        .summary("A system was slowed down or dropped because of overload.")
         .gate("Profiler:Scheduler:Overload:SystemShed", DefaultState::Off)
         .required(&[
             field("sysIdx", FieldType::U16),
@@ -1930,7 +1966,7 @@ pub static KINDS: &[KindInfo] = &[
             field("decision", FieldType::U8).named(&SYSTEM_SHED_DECISION),
         ]),
     entry(158, "SchedulerOverloadTickMultiplier", Shape::Instant, "Scheduler.Overload")
-        .summary("")
+        .summary("The tick-rate multiplier that a tick runs with.")
         .gate("Profiler:Scheduler:Overload:TickMultiplier", DefaultState::Off)
         .required(&[
             field("tick", FieldType::I64),
@@ -1938,7 +1974,7 @@ pub static KINDS: &[KindInfo] = &[
             field("intervalTicks", FieldType::U8),
         ]),
     entry(159, "SchedulerGraphBuild", Shape::Span, "Scheduler.Graph")
-        .summary("")
+        .summary("The graph of systems was built at start.")
         .gate("Profiler:Scheduler:Graph:Build", DefaultState::Off)
         .required(&[
             field("sysCount", FieldType::U16),
@@ -1946,7 +1982,7 @@ pub static KINDS: &[KindInfo] = &[
             field("topoLen", FieldType::U16),
         ]),
     entry(160, "SchedulerGraphRebuild", Shape::Span, "Scheduler.Graph")
-        .summary("")
+        .summary("The graph of systems was built anew while running.")
         .gate("Profiler:Scheduler:Graph:Rebuild", DefaultState::Off)
         .required(&[
             field("oldSysCount", FieldType::U16),
@@ -1955,20 +1991,21 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(161, "RuntimePhaseUoWCreate", Shape::Instant, "Runtime.Phase")
-        .summary("")
+        .summary("The unit of work of a tick was opened.")
         .gate("Profiler:Runtime:Phase:UoWCreate", DefaultState::Off)
         .required(&[
             field("tick", FieldType::I64),
         ]),
     entry(162, "RuntimePhaseUoWFlush", Shape::Instant, "Runtime.Phase")
-        .summary("")
+        .summary("The unit of work of a tick was flushed.")
         .gate("Profiler:Runtime:Phase:UoWFlush", DefaultState::Off)
         .required(&[
             field("tick", FieldType::I64),
             field("changeCount", FieldType::I32),
         ]),
     entry(163, "RuntimeTransactionLifecycle", Shape::Span, "Runtime.Transaction")
-        .summary("")
+        .summary("A system's transaction from its begin to its end.")
+        .notes("txDurUs repeats the span's duration in microseconds.")
         .gate("Profiler:Runtime:Transaction:Lifecycle", DefaultState::Off)
         .required(&[
             field("sysIdx", FieldType::U16),
@@ -1977,7 +2014,8 @@ pub static KINDS: &[KindInfo] = &[
         ]),
     entry(164, "RuntimeSubscriptionOutputExecute", Shape::Span, "Subscriptions")
         .status(Status::Removed)
-        .summary("")
+        .summary("The output step of the first subscription design ran.")
+        .notes("Belongs to the first subscription design; ids 164 and 235 to 240 are never used again.")
         .gate("Profiler:Runtime:Subscription:Output:Execute", DefaultState::Off)
         .required(&[
             field("tick", FieldType::I64),
@@ -1988,7 +2026,7 @@ pub static KINDS: &[KindInfo] = &[
             field("overflowCount", FieldType::U16),
         ]),
     entry(165, "StoragePageCacheDirtyWalk", Shape::Span, "PageCache")
-        .summary("")
+        .summary("A checkpoint searched a range of pages for dirty ones.")
         .gate("Profiler:Storage:PageCache:DirtyWalk", DefaultState::Off)
         .required(&[
             field("rangeStart", FieldType::I32),
@@ -1996,14 +2034,14 @@ pub static KINDS: &[KindInfo] = &[
             field("dirtyMs", FieldType::I32).unit("ms"),
         ]),
     entry(166, "StorageSegmentCreate", Shape::Instant, "Storage")
-        .summary("")
+        .summary("A new segment came into being.")
         .gate("Profiler:Storage:Segment:Create", DefaultState::Off)
         .required(&[
             field("segmentId", FieldType::I32),
             field("pageCount", FieldType::I32),
         ]),
     entry(167, "StorageSegmentGrow", Shape::Instant, "Storage")
-        .summary("")
+        .summary("A segment got more pages.")
         .gate("Profiler:Storage:Segment:Grow", DefaultState::Off)
         .required(&[
             field("segmentId", FieldType::I32),
@@ -2011,14 +2049,14 @@ pub static KINDS: &[KindInfo] = &[
             field("newLen", FieldType::I32),
         ]),
     entry(168, "StorageSegmentLoad", Shape::Instant, "Storage")
-        .summary("")
+        .summary("A segment was opened from the file.")
         .gate("Profiler:Storage:Segment:Load", DefaultState::Off)
         .required(&[
             field("segmentId", FieldType::I32),
             field("pageCount", FieldType::I32),
         ]),
     entry(169, "StorageChunkSegmentGrow", Shape::Instant, "Storage")
-        .summary("")
+        .summary("A segment of fixed-size chunks got more room.")
         .gate("Profiler:Storage:ChunkSegment:Grow", DefaultState::Off)
         .required(&[
             field("stride", FieldType::I32),
@@ -2026,22 +2064,22 @@ pub static KINDS: &[KindInfo] = &[
             field("newCap", FieldType::I32),
         ]),
     entry(170, "StorageFileHandle", Shape::Instant, "Storage")
-        .summary("")
+        .summary("The engine opened or closed its data file.")
         .gate("Profiler:Storage:FileHandle", DefaultState::Off)
         .required(&[
             field("op", FieldType::U8).named(&FILE_HANDLE_OP),
             field("filePathId", FieldType::I32),
-            field("modeOrReason", FieldType::U8).sentinel("reference: on open the file-mode value (2 Create, 3 Open), on close 0"),
+            field("modeOrReason", FieldType::U8).sentinel("reference: file mode when opened (2 create, 3 open), 0 when closed"),
         ]),
     entry(171, "StorageOccupancyMapGrow", Shape::Instant, "Storage")
-        .summary("")
+        .summary("The map of used pages got larger.")
         .gate("Profiler:Storage:OccupancyMap:Grow", DefaultState::Off)
         .required(&[
             field("oldCap", FieldType::I32),
             field("newCap", FieldType::I32),
         ]),
     entry(172, "MemoryAlignmentWaste", Shape::Instant, "Memory")
-        .summary("")
+        .summary("Rounding up to an alignment cost memory; allocations without waste report nothing.")
         .gate("Profiler:Memory:AlignmentWaste", DefaultState::Off)
         .required(&[
             field("size", FieldType::I32),
@@ -2049,58 +2087,62 @@ pub static KINDS: &[KindInfo] = &[
             field("wastePctHundredths", FieldType::U16).unit("0.01 %"),
         ]),
     entry(173, "DataTransactionInit", Shape::Span, "Data.Transaction")
-        .summary("")
+        .summary("A transaction began and fixed what it can see.")
         .gate("Profiler:Data:Transaction:Init", DefaultState::Off)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
             field("uowId", FieldType::U16),
         ]),
     entry(174, "DataTransactionPrepare", Shape::Span, "Data.Transaction")
-        .summary("")
+        .summary("A transaction got one entity ready for change. Very frequent.")
         .gate("Profiler:Data:Transaction:Prepare", DefaultState::SuppressedUntilNamed)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
         ]),
     entry(175, "DataTransactionValidate", Shape::Span, "Data.Transaction")
-        .summary("")
+        .summary("A commit checked its changes.")
         .gate("Profiler:Data:Transaction:Validate", DefaultState::Off)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
             field("entryCount", FieldType::I32),
         ]),
     entry(176, "DataTransactionConflict", Shape::Instant, "Data.Transaction")
-        .summary("")
+        .summary("A commit found that somebody else had changed what it changes.")
+        .notes("Here conflictType is 0 when a resolver settled it, 1 when the last writer won, 2 when the transaction was aborted.")
         .gate("Profiler:Data:Transaction:Conflict", DefaultState::Off)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
             field("pk", FieldType::I64),
             field("componentTypeId", FieldType::I32),
-            field("conflictType", FieldType::U8).sentinel("reference: 0 = handler-based detection, 1 = index-based fallback"),
+            field("conflictType", FieldType::U8).sentinel("reference: 0 found by a handler, 1 by the index"),
         ]),
     entry(177, "DataTransactionCleanup", Shape::Span, "Data.Transaction")
-        .summary("")
+        .summary("A commit handed over what is to be cleaned up later.")
+        .notes("Here: recorded when the commit hands its work over, not when the work is done.")
         .gate("Profiler:Data:Transaction:Cleanup", DefaultState::Off)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
             field("entityCount", FieldType::I32),
         ]),
     entry(178, "DataMvccChainWalk", Shape::Instant, "Data.Mvcc")
-        .summary("")
+        .summary("A read had to look at older versions; reads that find the newest one report nothing.")
+        .notes("Here: only when before-images had to be examined. chainLen stops at 255.")
         .gate("Profiler:Data:MVCC:ChainWalk", DefaultState::SuppressedUntilNamed)
         .required(&[
-            field("tsn", FieldType::I64).unit("transaction sequence number, taken at begin"),
+            field("tsn", FieldType::I64).unit("TSN, assigned at begin"),
             field("chainLen", FieldType::U8),
             field("visibility", FieldType::U8).named(&MVCC_VISIBILITY),
         ]),
     entry(179, "DataMvccVersionCleanup", Shape::Span, "Data.Mvcc")
-        .summary("")
+        .summary("Versions of one entity that nobody can see any more were freed.")
+        .notes("Here: one trimmed chain, and only when at least one version was freed.")
         .gate("Profiler:Data:MVCC:VersionCleanup", DefaultState::Off)
         .required(&[
             field("pk", FieldType::I64),
             field("entriesFreed", FieldType::U16),
         ]),
     entry(180, "DataIndexBTreeSearch", Shape::Instant, "Data.BTree")
-        .summary("")
+        .summary("A search in an index leaf had to be tried again.")
         .gate("Profiler:Data:Index:BTree:Search", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("retryReason", FieldType::U8),
@@ -2108,34 +2150,35 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(181, "DataIndexBTreeRangeScan", Shape::Span, "Data.BTree")
-        .summary("")
+        .summary("A range of an index was read from its first to its last key.")
         .gate("Profiler:Data:Index:BTree:RangeScan", DefaultState::Off)
         .required(&[
             field("resultCount", FieldType::I32),
             field("restartCount", FieldType::U8),
         ]),
     entry(182, "DataIndexBTreeRangeScanRevalidate", Shape::Instant, "Data.BTree")
-        .summary("")
+        .summary("A range scan noticed a change and started over.")
         .gate("Profiler:Data:Index:BTree:RangeScan:Revalidate", DefaultState::Off)
         .required(&[
             field("restartCount", FieldType::U8),
         ])
         .reference_producer(false),
     entry(183, "DataIndexBTreeRebalanceFallback", Shape::Instant, "Data.BTree")
-        .summary("")
+        .summary("A change of an index gave up on optimistic latching and locked its way down.")
         .gate("Profiler:Data:Index:BTree:RebalanceFallback", DefaultState::Off)
         .required(&[
             field("reason", FieldType::U8).named(&BTREE_REBALANCE_REASON),
         ]),
     entry(184, "DataIndexBTreeBulkInsert", Shape::Span, "Data.BTree")
-        .summary("")
+        .summary("Several entries were inserted into an index at once.")
+        .notes("Here it is narrower: a sorted run of at least two entries goes into one leaf; bufferId is the leaf's chunk.")
         .gate("Profiler:Data:Index:BTree:BulkInsert", DefaultState::Off)
         .required(&[
             field("bufferId", FieldType::I32),
             field("entryCount", FieldType::I32),
         ]),
     entry(185, "DataIndexBTreeRoot", Shape::Instant, "Data.BTree")
-        .summary("")
+        .summary("An index got its first root, or a new one above a split.")
         .gate("Profiler:Data:Index:BTree:Root", DefaultState::Off)
         .required(&[
             field("op", FieldType::U8).named(&BTREE_ROOT_OP),
@@ -2143,7 +2186,8 @@ pub static KINDS: &[KindInfo] = &[
             field("height", FieldType::U8),
         ]),
     entry(186, "DataIndexBTreeNodeCow", Shape::Instant, "Data.BTree")
-        .summary("")
+        .summary("A node of an index was copied so that the old state stays readable.")
+        .notes("Here it is narrower: a writer captured an index page for the running checkpoint and went on in place, so dstChunkId equals srcChunkId.")
         .gate("Profiler:Data:Index:BTree:NodeCow", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("srcChunkId", FieldType::I32),
@@ -2151,21 +2195,22 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(187, "QueryParse", Shape::Span, "Query")
-        .summary("")
+        .summary("The conditions of a query were parsed.")
         .gate("Profiler:Query:Parse", DefaultState::Off)
         .required(&[
             field("predicateCount", FieldType::U16),
             field("branchCount", FieldType::U8),
         ]),
     entry(188, "QueryParseDnf", Shape::Span, "Query")
-        .summary("")
+        .summary("A query expression was brought into disjunctive normal form.")
         .gate("Profiler:Query:Parse:DNF", DefaultState::Off)
         .required(&[
             field("inBranches", FieldType::U16),
             field("outBranches", FieldType::U16),
         ]),
     entry(189, "QueryPlan", Shape::Span, "Query")
-        .summary("")
+        .summary("A query was planned, or a system's view ran once more on its plan in this tick.")
+        .notes("Written with mask 0x1F, and 0x20 as well when a system runs it. Payloads of 19 bytes lack the mask byte. Here indexFieldIdx is 0xFFFF without an index, where reference files have 0. File and method ids point into the query string table, 0 = none.")
         .gate("Profiler:Query:Plan", DefaultState::Off)
         .required(&[
             field("evaluatorCount", FieldType::U8),
@@ -2183,29 +2228,29 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .append_history(&[19]),
     entry(190, "QueryEstimate", Shape::Span, "Query")
-        .summary("")
+        .summary("The number of matches of a condition was estimated.")
         .gate("Profiler:Query:Estimate", DefaultState::Off)
         .required(&[
             field("fieldIdx", FieldType::U16),
             field("cardinality", FieldType::I64),
         ]),
     entry(191, "QueryPlanPrimarySelect", Shape::Instant, "Query")
-        .summary("")
+        .summary("A plan got the stream of rows that drives it.")
         .gate("Profiler:Query:Plan:PrimarySelect", DefaultState::Off)
         .required(&[
             field("candidates", FieldType::U8),
             field("winnerIdx", FieldType::U8).sentinel("0xFF = no secondary index"),
-            field("reason", FieldType::U8).sentinel("reference: 0 = secondary index, 1 = primary-key fallback"),
+            field("reason", FieldType::U8).sentinel("reference: 0 a secondary index, 1 the primary key for want of one"),
         ]),
     entry(192, "QueryPlanSort", Shape::Span, "Query")
-        .summary("")
+        .summary("The conditions of a plan were put in order, the most selective first.")
         .gate("Profiler:Query:Plan:Sort", DefaultState::Off)
         .required(&[
             field("evaluatorCount", FieldType::U8),
             field("sortNs", FieldType::U32).unit("ns"),
         ]),
     entry(193, "QueryExecuteIndexScan", Shape::Span, "Query")
-        .summary("")
+        .summary("A plan started to scan an index.")
         .gate("Profiler:Query:Execute:IndexScan", DefaultState::Off)
         .required(&[
             field("primaryFieldIdx", FieldType::U16),
@@ -2213,7 +2258,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(194, "QueryExecuteIterate", Shape::Span, "Query")
-        .summary("")
+        .summary("A plan went through index entries, one record per chunk of them.")
         .gate("Profiler:Query:Execute:Iterate", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("chunkCount", FieldType::I32),
@@ -2221,7 +2266,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(195, "QueryExecuteFilter", Shape::Span, "Query")
-        .summary("")
+        .summary("A plan dropped rows that fail its remaining conditions.")
         .gate("Profiler:Query:Execute:Filter", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("filterCount", FieldType::U8),
@@ -2229,7 +2274,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(196, "QueryExecutePagination", Shape::Span, "Query")
-        .summary("")
+        .summary("A plan skipped and limited its rows.")
         .gate("Profiler:Query:Execute:Pagination", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("skip", FieldType::I32),
@@ -2238,21 +2283,22 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(197, "QueryExecuteStorageMode", Shape::Instant, "Query")
-        .summary("")
+        .summary("A plan was directed to the kind of storage of its component.")
+        .notes("Numbers storage modes in its own way: the component-definition table has Versioned 0 and SingleVersion 1.")
         .gate("Profiler:Query:Execute:StorageMode", DefaultState::Off)
         .required(&[
             field("mode", FieldType::U8).named(&QUERY_STORAGE_MODE),
         ])
         .reference_producer(false),
     entry(198, "QueryCount", Shape::Span, "Query")
-        .summary("")
+        .summary("A query ran for its number of results.")
         .gate("Profiler:Query:Count", DefaultState::Off)
         .required(&[
             field("resultCount", FieldType::I32),
         ])
         .reference_producer(false),
     entry(199, "EcsQueryConstruct", Shape::Span, "EcsQuery")
-        .summary("")
+        .summary("An entity query was set up and its archetypes found.")
         .gate("Profiler:ECS:Query:Construct", DefaultState::Off)
         .required(&[
             field("targetArchId", FieldType::U16),
@@ -2260,7 +2306,7 @@ pub static KINDS: &[KindInfo] = &[
             field("maskSize", FieldType::U8),
         ]),
     entry(200, "EcsQueryMaskAnd", Shape::Instant, "EcsQuery")
-        .summary("")
+        .summary("The set of archetypes of an entity query got smaller.")
         .gate("Profiler:ECS:Query:MaskAnd", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("bitsBefore", FieldType::U16),
@@ -2269,21 +2315,21 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(201, "EcsQuerySubtreeExpand", Shape::Span, "EcsQuery")
-        .summary("")
+        .summary("An entity query took in the descendants of an archetype.")
         .gate("Profiler:ECS:Query:SubtreeExpand", DefaultState::Off)
         .required(&[
             field("subtreeCount", FieldType::U16),
             field("rootId", FieldType::U16),
         ]),
     entry(202, "EcsQueryConstraintEnabled", Shape::Instant, "EcsQuery")
-        .summary("")
+        .summary("An entity query got a condition on whether a component is enabled.")
         .gate("Profiler:ECS:Query:Constraint:Enabled", DefaultState::Off)
         .required(&[
             field("typeId", FieldType::U16),
             field("enableBit", FieldType::U8),
         ]),
     entry(203, "EcsQuerySpatialAttach", Shape::Instant, "EcsQuery")
-        .summary("")
+        .summary("An entity query got a spatial condition.")
         .gate("Profiler:ECS:Query:Spatial:Attach", DefaultState::Off)
         .required(&[
             field("spatialType", FieldType::U8).named(&SPATIAL_QUERY_TYPE),
@@ -2293,29 +2339,29 @@ pub static KINDS: &[KindInfo] = &[
             field("queryBoxY2", FieldType::F32).unit("world units"),
         ]),
     entry(204, "EcsViewRefreshPull", Shape::Span, "EcsView")
-        .summary("")
+        .summary("A view ran its query from scratch.")
         .gate("Profiler:ECS:View:RefreshPull", DefaultState::Off)
         .required(&[
             field("queryNs", FieldType::U32).unit("ns"),
             field("archetypeMaskBits", FieldType::U16),
         ]),
     entry(205, "EcsViewIncrementalDrain", Shape::Span, "EcsView")
-        .summary("")
+        .summary("A view took in the changes queued for it.")
         .gate("Profiler:ECS:View:IncrementalDrain", DefaultState::Off)
         .required(&[
             field("deltaCount", FieldType::I32),
             field("overflow", FieldType::U8),
         ]),
     entry(206, "EcsViewDeltaBufferOverflow", Shape::Instant, "EcsView")
-        .summary("")
+        .summary("More changes were queued for a view than its buffer holds, so that it must start over. Important enough to be left on by a quiet configuration.")
         .gate("Profiler:ECS:View:DeltaBuffer:Overflow", DefaultState::Off)
         .required(&[
-            field("currentTsn", FieldType::I64).unit("transaction sequence number"),
-            field("tailTsn", FieldType::I64).unit("transaction sequence number"),
+            field("currentTsn", FieldType::I64).unit("TSN"),
+            field("tailTsn", FieldType::I64).unit("TSN"),
             field("marginPagesLost", FieldType::U16),
         ]),
     entry(207, "EcsViewProcessEntry", Shape::Instant, "EcsView")
-        .summary("")
+        .summary("A view looked at one queued change; views with one branch.")
         .gate("Profiler:ECS:View:ProcessEntry", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("pk", FieldType::I64),
@@ -2324,7 +2370,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(208, "EcsViewProcessEntryOr", Shape::Instant, "EcsView")
-        .summary("")
+        .summary("A view looked at one queued change; views with several branches.")
         .gate("Profiler:ECS:View:ProcessEntryOr", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("pk", FieldType::I64),
@@ -2333,7 +2379,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(209, "EcsViewRefreshFull", Shape::Span, "EcsView")
-        .summary("")
+        .summary("A view started over after its buffer had run full.")
         .gate("Profiler:ECS:View:RefreshFull", DefaultState::Off)
         .required(&[
             field("oldCount", FieldType::I32),
@@ -2341,7 +2387,7 @@ pub static KINDS: &[KindInfo] = &[
             field("requeryNs", FieldType::U32).unit("ns"),
         ]),
     entry(210, "EcsViewRefreshFullOr", Shape::Span, "EcsView")
-        .summary("")
+        .summary("A view with several branches started over after its buffer had run full.")
         .gate("Profiler:ECS:View:RefreshFullOr", DefaultState::Off)
         .required(&[
             field("oldCount", FieldType::I32),
@@ -2349,7 +2395,7 @@ pub static KINDS: &[KindInfo] = &[
             field("branchCount", FieldType::U8),
         ]),
     entry(211, "EcsViewRegistryRegister", Shape::Instant, "EcsView")
-        .summary("")
+        .summary("A view asked to be told of changes of a field.")
         .gate("Profiler:ECS:View:Registry:Register", DefaultState::Off)
         .required(&[
             field("viewId", FieldType::U16),
@@ -2357,7 +2403,7 @@ pub static KINDS: &[KindInfo] = &[
             field("regCount", FieldType::U16),
         ]),
     entry(212, "EcsViewRegistryDeregister", Shape::Instant, "EcsView")
-        .summary("")
+        .summary("A view no longer wants to be told of changes of a field.")
         .gate("Profiler:ECS:View:Registry:Deregister", DefaultState::Off)
         .required(&[
             field("viewId", FieldType::U16),
@@ -2365,7 +2411,8 @@ pub static KINDS: &[KindInfo] = &[
             field("regCount", FieldType::U16),
         ]),
     entry(213, "EcsViewDeltaCacheMiss", Shape::Instant, "EcsView")
-        .summary("")
+        .summary("A view could not judge a change from what was queued and read the entity instead.")
+        .notes("Here reason is 0 unspecified, 1 the queued values do not suffice, 2 superseded by a later change, 3 fan-out over a link, 4 lifecycle or toggle.")
         .gate("Profiler:ECS:View:DeltaCache:Miss", DefaultState::Off)
         .required(&[
             field("pk", FieldType::I64),
@@ -2373,35 +2420,35 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(214, "DurabilityWalQueueDrain", Shape::Span, "Wal")
-        .summary("")
+        .summary("First third of a log flush: frames are taken from the commit buffer and joined.")
         .gate("Profiler:Durability:WAL:QueueDrain", DefaultState::Off)
         .required(&[
             field("bytesAligned", FieldType::I32).unit("bytes"),
             field("frameCount", FieldType::I32),
         ]),
     entry(215, "DurabilityWalOsWrite", Shape::Span, "Wal")
-        .summary("")
+        .summary("Second third of a log flush: the frames are written and synced.")
         .gate("Profiler:Durability:WAL:OsWrite", DefaultState::Off)
         .required(&[
             field("bytesAligned", FieldType::I32).unit("bytes"),
             field("frameCount", FieldType::I32),
-            field("highLsn", FieldType::I64).unit("log sequence number"),
+            field("highLsn", FieldType::I64).unit("LSN"),
         ]),
     entry(216, "DurabilityWalSignal", Shape::Span, "Wal")
-        .summary("")
+        .summary("Last third of a log flush: the durable position moves and waiters are woken.")
         .gate("Profiler:Durability:WAL:Signal", DefaultState::Off)
         .required(&[
-            field("highLsn", FieldType::I64).unit("log sequence number"),
+            field("highLsn", FieldType::I64).unit("LSN"),
         ]),
     entry(217, "DurabilityWalGroupCommit", Shape::Instant, "Wal")
-        .summary("")
+        .summary("A group of commits was closed and goes to disk together.")
         .gate("Profiler:Durability:WAL:GroupCommit", DefaultState::Off)
         .required(&[
             field("triggerMs", FieldType::U16).unit("ms"),
             field("producerThread", FieldType::I32),
         ]),
     entry(218, "DurabilityWalQueue", Shape::Instant, "Wal")
-        .summary("")
+        .summary("What the log writer decided after looking at its queue.")
         .gate("Profiler:Durability:WAL:Queue", DefaultState::Off)
         .required(&[
             field("drainAttempt", FieldType::U8),
@@ -2410,14 +2457,14 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(219, "DurabilityWalBuffer", Shape::Span, "Wal")
-        .summary("")
+        .summary("Frames were copied to the buffer that the operating system writes from.")
         .gate("Profiler:Durability:WAL:Buffer", DefaultState::Off)
         .required(&[
             field("bytesAligned", FieldType::I32).unit("bytes"),
             field("pad", FieldType::I32).unit("padding bytes"),
         ]),
     entry(220, "DurabilityWalFrame", Shape::Instant, "Wal")
-        .summary("")
+        .summary("Checksums of log frames were computed. Extremely frequent.")
         .gate("Profiler:Durability:WAL:Frame", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("frameCount", FieldType::U16),
@@ -2425,7 +2472,8 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(221, "DurabilityWalBackpressure", Shape::Span, "Wal")
-        .summary("")
+        .summary("The commit buffer was full and a thread had to wait for room.")
+        .notes("Written with retries (10 bytes). Payloads of 8 bytes end before it.")
         .gate("Profiler:Durability:WAL:Backpressure", DefaultState::Off)
         .required(&[
             field("waitUs", FieldType::U32).unit("µs"),
@@ -2434,35 +2482,36 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .append_history(&[8]),
     entry(222, "DurabilityCheckpointWriteBatch", Shape::Span, "Checkpoint")
-        .summary("")
+        .summary("A checkpoint wrote one batch of pages.")
         .gate("Profiler:Durability:Checkpoint:WriteBatch", DefaultState::Off)
         .required(&[
             field("writeBatchSize", FieldType::I32),
             field("stagingAllocated", FieldType::I32),
         ]),
     entry(223, "DurabilityCheckpointBackpressure", Shape::Span, "Checkpoint")
-        .summary("")
+        .summary("A checkpoint had to wait for a staging buffer.")
         .gate("Profiler:Durability:Checkpoint:Backpressure", DefaultState::Off)
         .required(&[
             field("waitMs", FieldType::U32).unit("ms"),
             field("exhausted", FieldType::U8),
         ]),
     entry(224, "DurabilityCheckpointSleep", Shape::Span, "Checkpoint")
-        .summary("")
+        .summary("The checkpoint thread slept until its next look; how often it looks says nothing of how often it checkpoints.")
         .gate("Profiler:Durability:Checkpoint:Sleep", DefaultState::Off)
         .required(&[
-            field("sleepMs", FieldType::U32).unit("the poll interval, ms"),
+            field("sleepMs", FieldType::U32).unit("ms"),
             field("wakeReason", FieldType::U8).named(&CHECKPOINT_SLEEP_WAKE_REASON),
         ]),
     entry(225, "DurabilityRecoveryStart", Shape::Instant, "Recovery")
-        .summary("")
+        .summary("Recovery started, with the position it starts from.")
+        .notes("Here reason is 0 nothing to redo, 1 redo, 2 restore, 3 forced check.")
         .gate("Profiler:Durability:Recovery:Start", DefaultState::Off)
         .required(&[
-            field("checkpointLsn", FieldType::I64).unit("log sequence number"),
-            field("reason", FieldType::U8).sentinel("reference: 0 = normal start-up recovery"),
+            field("checkpointLsn", FieldType::I64).unit("LSN"),
+            field("reason", FieldType::U8).sentinel("reference: 0 ordinary start"),
         ]),
     entry(226, "DurabilityRecoveryDiscover", Shape::Span, "Recovery")
-        .summary("")
+        .summary("Recovery listed the log segments.")
         .gate("Profiler:Durability:Recovery:Discover", DefaultState::Off)
         .required(&[
             field("segCount", FieldType::I32),
@@ -2470,7 +2519,7 @@ pub static KINDS: &[KindInfo] = &[
             field("firstSegId", FieldType::I32),
         ]),
     entry(227, "DurabilityRecoverySegment", Shape::Span, "Recovery")
-        .summary("")
+        .summary("Recovery went through one log segment.")
         .gate("Profiler:Durability:Recovery:Segment", DefaultState::Off)
         .required(&[
             field("segId", FieldType::I32),
@@ -2479,16 +2528,17 @@ pub static KINDS: &[KindInfo] = &[
             field("truncated", FieldType::U8),
         ]),
     entry(228, "DurabilityRecoveryRecord", Shape::Instant, "Recovery")
-        .summary("")
+        .summary("Recovery read one log record. Extremely frequent.")
         .gate("Profiler:Durability:Recovery:Record", DefaultState::SuppressedUntilNamed)
         .required(&[
             field("chunkType", FieldType::U8),
-            field("lsn", FieldType::I64).unit("log sequence number"),
+            field("lsn", FieldType::I64).unit("LSN"),
             field("size", FieldType::I32),
         ])
         .reference_producer(false),
     entry(229, "DurabilityRecoveryFpi", Shape::Span, "Recovery")
-        .summary("")
+        .summary("Recovery put right pages that were torn by the crash.")
+        .notes("Here it is different: fpiCount pages were found in the checkpoint journal, repairedCount of them applied, mismatches had a bad checksum.")
         .gate("Profiler:Durability:Recovery:Fpi", DefaultState::Off)
         .required(&[
             field("fpiCount", FieldType::I32),
@@ -2497,7 +2547,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(230, "DurabilityRecoveryRedo", Shape::Span, "Recovery")
-        .summary("")
+        .summary("Recovery did again what had been committed.")
         .gate("Profiler:Durability:Recovery:Redo", DefaultState::Off)
         .required(&[
             field("recordsReplayed", FieldType::I32),
@@ -2506,13 +2556,14 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(231, "DurabilityRecoveryUndo", Shape::Span, "Recovery")
-        .summary("")
+        .summary("Recovery discarded what had not been committed.")
+        .notes("Here it is narrower: the number of different units of work that are readable in the log behind the durable position.")
         .gate("Profiler:Durability:Recovery:Undo", DefaultState::Off)
         .required(&[
             field("voidedUowCount", FieldType::I32),
         ]),
     entry(232, "DurabilityRecoveryTickFence", Shape::Span, "Recovery")
-        .summary("")
+        .summary("Recovery applied the changes that tick fences had logged.")
         .gate("Profiler:Durability:Recovery:TickFence", DefaultState::Off)
         .required(&[
             field("tickFenceCount", FieldType::I32),
@@ -2520,7 +2571,7 @@ pub static KINDS: &[KindInfo] = &[
             field("tickNumber", FieldType::I64),
         ]),
     entry(233, "DurabilityUowState", Shape::Instant, "Uow")
-        .summary("")
+        .summary("A unit of work went from one state to another.")
         .gate("Profiler:Durability:UoW:State", DefaultState::Off)
         .required(&[
             field("from", FieldType::U8).named(&UNIT_OF_WORK_STATE),
@@ -2530,7 +2581,7 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(234, "DurabilityUowDeadline", Shape::Instant, "Uow")
-        .summary("")
+        .summary("The time limit of a unit of work was looked at.")
         .gate("Profiler:Durability:UoW:Deadline", DefaultState::Off)
         .required(&[
             field("deadline", FieldType::I64),
@@ -2540,7 +2591,8 @@ pub static KINDS: &[KindInfo] = &[
         .reference_producer(false),
     entry(235, "RuntimeSubscriptionSubscriber", Shape::Span, "Subscriptions")
         .status(Status::Removed)
-        .summary("")
+        .summary("One subscriber was served, in the first subscription design.")
+        .notes("Never written again.")
         .gate("Profiler:Runtime:Subscription:Subscriber", DefaultState::Off)
         .required(&[
             field("subscriberId", FieldType::U32),
@@ -2550,7 +2602,8 @@ pub static KINDS: &[KindInfo] = &[
         .reference_producer(false),
     entry(236, "RuntimeSubscriptionDeltaBuild", Shape::Span, "Subscriptions")
         .status(Status::Removed)
-        .summary("")
+        .summary("The changes of a view were collected, in the first subscription design.")
+        .notes("Never written again.")
         .gate("Profiler:Runtime:Subscription:Delta:Build", DefaultState::Off)
         .required(&[
             field("viewId", FieldType::U16),
@@ -2561,7 +2614,8 @@ pub static KINDS: &[KindInfo] = &[
         .reference_producer(false),
     entry(237, "RuntimeSubscriptionDeltaSerialize", Shape::Span, "Subscriptions")
         .status(Status::Removed)
-        .summary("")
+        .summary("The changes of a view were serialised for a client, in the first subscription design.")
+        .notes("Never written again.")
         .gate("Profiler:Runtime:Subscription:Delta:Serialize", DefaultState::Off)
         .required(&[
             field("clientId", FieldType::U32),
@@ -2572,7 +2626,8 @@ pub static KINDS: &[KindInfo] = &[
         .reference_producer(false),
     entry(238, "RuntimeSubscriptionTransitionBeginSync", Shape::Span, "Subscriptions")
         .status(Status::Removed)
-        .summary("")
+        .summary("A client started to catch up with a view, in the first subscription design.")
+        .notes("Never written again.")
         .gate("Profiler:Runtime:Subscription:Transition:BeginSync", DefaultState::Off)
         .required(&[
             field("clientId", FieldType::U32),
@@ -2582,7 +2637,8 @@ pub static KINDS: &[KindInfo] = &[
         .reference_producer(false),
     entry(239, "RuntimeSubscriptionOutputCleanup", Shape::Span, "Subscriptions")
         .status(Status::Removed)
-        .summary("")
+        .summary("Clients that had gone were cleaned up, in the first subscription design.")
+        .notes("Never written again.")
         .gate("Profiler:Runtime:Subscription:Output:Cleanup", DefaultState::Off)
         .required(&[
             field("deadCount", FieldType::I32),
@@ -2591,7 +2647,8 @@ pub static KINDS: &[KindInfo] = &[
         .reference_producer(false),
     entry(240, "RuntimeSubscriptionDeltaDirtyBitmapSupplement", Shape::Span, "Subscriptions")
         .status(Status::Removed)
-        .summary("")
+        .summary("Changes of a view were completed from dirty bits, in the first subscription design.")
+        .notes("Never written again.")
         .gate("Profiler:Runtime:Subscription:Delta:DirtyBitmapSupplement", DefaultState::Off)
         .required(&[
             field("modifiedFromRing", FieldType::I32),
@@ -2600,7 +2657,8 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .reference_producer(false),
     entry(241, "SchedulerMetronomeWait", Shape::Span, "Scheduler.Metronome")
-        .summary("")
+        .summary("The thread that keeps time waited for the next tick to be due.")
+        .notes("Belongs to the process: no parent, no trace context.")
         .gate("Profiler:Scheduler:Metronome:Wait", DefaultState::Off)
         .required(&[
             field("scheduledTimestamp", FieldType::I64).unit("trace-clock ticks"),
@@ -2612,7 +2670,7 @@ pub static KINDS: &[KindInfo] = &[
         .parent_always_zero(true)
         .no_trace_context(true),
     entry(242, "SchedulerOverloadDetector", Shape::Instant, "Scheduler.Overload")
-        .summary("")
+        .summary("Everything the overload detector knew at the end of a tick.")
         .gate("Profiler:Scheduler:Overload:Detector", DefaultState::Off)
         .required(&[
             field("tick", FieldType::I64),
@@ -2625,13 +2683,15 @@ pub static KINDS: &[KindInfo] = &[
             field("multiplier", FieldType::U8),
         ]),
     entry(243, "RuntimePhaseSpan", Shape::Span, "Runtime.Phase")
-        .summary("")
+        .summary("A phase of the tick, as a span so that what happens in it nests below.")
+        .notes("Takes the place of kinds 2 and 3.")
         .gate("Profiler", DefaultState::On)
         .required(&[
             field("phase", FieldType::U8).named(&TICK_PHASE),
         ]),
     entry(244, "QueueTickEnd", Shape::Instant, "Scheduler.Queue")
-        .summary("")
+        .summary("How full one event queue was in a tick, and how much went through it.")
+        .notes("Written with two zero bytes behind queueId (28 bytes). A payload of exactly 26 bytes has none.")
         .gate("Profiler:Scheduler:Queue:TickEnd", DefaultState::Off)
         .required(&[
             field("tick", FieldType::U32),
@@ -2655,7 +2715,7 @@ pub static KINDS: &[KindInfo] = &[
         ] },
         ]),
     entry(245, "SchedulerSystemArchetype", Shape::Span, "Scheduler.System")
-        .summary("")
+        .summary("How many entities and chunks of one archetype a parallel system touched.")
         .gate("Profiler:Scheduler:ArchetypeTouches", DefaultState::On)
         .required(&[
             field("systemIndex", FieldType::U16),
@@ -2665,19 +2725,21 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .external_timestamps(true),
     entry(246, "NamedSpan", Shape::Span, "Profiler")
-        .summary("")
+        .summary("A span that the program named itself; the name is in the record.")
+        .notes("Up to format version 7 it had id 200. The end of the record also ends the name.")
         .gate("Profiler", DefaultState::On)
         .variable(Variable::SpanName)
         .reference_producer(false),
     entry(247, "QueryDefinitionDescribe", Shape::Instant, "Query")
-        .summary("")
+        .summary("What a view or query is made of; once per identity and session, before its first plan.")
+        .notes("Field indexes count the indexed fields of the target component in field-id order. File and method ids point into the query string table. Here views have kind 0 and queries kind 1; the reference writes 1 for both.")
         .gate("Profiler:Query", DefaultState::Off)
         .required(&[
             field("kind", FieldType::U8).named(&QUERY_INSTANCE_KIND),
             field("localId", FieldType::U32),
             field("targetComponentType", FieldType::U16),
-            field("primaryIndexFieldIdx", FieldType::I16).sentinel("-1 = no index scan"),
-            field("sortFieldIdx", FieldType::I16).sentinel("-1 = unsorted"),
+            field("primaryIndexFieldIdx", FieldType::I16).sentinel("-1 = no index"),
+            field("sortFieldIdx", FieldType::I16).sentinel("-1 = not sorted"),
             field("sortDescending", FieldType::U8),
             field("definitionSourceFileId", FieldType::U16).sentinel("0 = none"),
             field("definitionSourceLine", FieldType::I32),
@@ -2686,14 +2748,16 @@ pub static KINDS: &[KindInfo] = &[
         ])
         .variable(Variable::QueryDefinition),
     entry(248, "QueryArgs", Shape::Instant, "Query")
-        .summary("")
+        .summary("The constants that one execution of a query compares with, right behind its plan; queries without conditions have none.")
+        .notes("The constants stand in the order of the definition's evaluators.")
         .gate("Profiler:Query", DefaultState::Off)
         .required(&[
             field("evaluatorCount", FieldType::U16).role(FieldRole::Count),
         ])
         .variable(Variable::Thresholds),
     entry(249, "SpatialClusterMigrationDetectScan", Shape::Span, "Spatial.ClusterMigration")
-        .summary("")
+        .summary("One archetype was searched for entities that left their cell; recorded even when none did.")
+        .notes("Written with mask 0x07. A payload of exactly 14 bytes is another form: no mask byte, ends after hysteresisAbsorbed.")
         .gate("Profiler:Spatial:ClusterMigration:Detect", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -2713,7 +2777,8 @@ pub static KINDS: &[KindInfo] = &[
         ] },
         ]),
     entry(250, "SpatialClusterAabbRefresh", Shape::Span, "Spatial.CellIndex")
-        .summary("")
+        .summary("The boxes of one archetype's clusters were computed anew for this tick.")
+        .notes("Written with mask 0x07. A payload of exactly 10 bytes is another form: no mask byte, ends after aabbChanged.")
         .gate("Profiler:Spatial:Cell:Index:Update", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -2732,7 +2797,8 @@ pub static KINDS: &[KindInfo] = &[
         ] },
         ]),
     entry(251, "WriteTickFenceTable", Shape::Span, "WriteTickFence")
-        .summary("")
+        .summary("Tick-fence work for one component table with changes.")
+        .notes("Here it is different: there are no component tables, so the span covers publishing the changes of one component at the end of the fence.")
         .gate("Profiler:Runtime:WriteTickFence:Table", DefaultState::Off)
         .required(&[
             field("componentTypeId", FieldType::U16),
@@ -2744,7 +2810,8 @@ pub static KINDS: &[KindInfo] = &[
             field("hasSpatial", FieldType::U8).optional(0x04, 1),
         ]),
     entry(252, "WriteTickFenceShadow", Shape::Span, "WriteTickFence")
-        .summary("")
+        .summary("Deferred index changes of one component were applied during the tick fence.")
+        .notes("Here it is different: one component's share of the index drain, inside kind 62.")
         .gate("Profiler:Runtime:WriteTickFence:Shadow", DefaultState::Off)
         .required(&[
             field("componentTypeId", FieldType::U16),
@@ -2755,7 +2822,8 @@ pub static KINDS: &[KindInfo] = &[
         ]),
     entry(253, "WriteTickFenceSpatial", Shape::Span, "WriteTickFence")
         .status(Status::Retired)
-        .summary("")
+        .summary("Spatial upkeep of one component table at entity level. No longer produced.")
+        .notes("For reading only.")
         .gate("Profiler:Runtime:WriteTickFence:Spatial", DefaultState::Off)
         .required(&[
             field("componentTypeId", FieldType::U16),
@@ -2765,16 +2833,17 @@ pub static KINDS: &[KindInfo] = &[
             field("escapedCount", FieldType::I32).optional(0x01, 4),
         ]),
     entry(254, "ThreadContextSwitch", Shape::Instant, "OsScheduling")
-        .summary("")
+        .summary("A registered thread was taken off its processor; the timestamp is the moment it had been put on.")
+        .notes("The header's slot is that of the thread that collects these records; targetSlotIdx is the thread it is about.")
         .gate("Profiler:Runtime:ThreadScheduling", DefaultState::Off)
         .required(&[
             field("targetSlotIdx", FieldType::U8),
             field("processorNumber", FieldType::U8),
             field("waitReason", FieldType::U8).named(&THREAD_WAIT_REASON),
-            field("threadState", FieldType::U8).sentinel("operating-system thread state after the switch: 0 Initialized, 1 Ready, 2 Running, 3 Standby, 4 Terminated, 5 Wait, 6 Transition, 7 Unknown"),
+            field("threadState", FieldType::U8).sentinel("state after the switch: 0 Initialized, 1 Ready, 2 Running, 3 Standby, 4 Terminated, 5 Wait, 6 Transition, 7 Unknown"),
             field("gettingIdle", FieldType::U8),
-            field("durationQpc", FieldType::U32).unit("trace-clock ticks, saturates at 0xFFFFFFFF"),
-            field("readyTimeQpc", FieldType::U32).unit("trace-clock ticks; 0 = unknown, 0xFFFFFFFF = saturated"),
+            field("durationQpc", FieldType::U32).unit("trace-clock ticks, at most 0xFFFFFFFF"),
+            field("readyTimeQpc", FieldType::U32).unit("trace-clock ticks; 0 unknown, at most 0xFFFFFFFF"),
         ])
         .external_timestamps(true),
 ];
