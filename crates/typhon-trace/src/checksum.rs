@@ -151,6 +151,15 @@ impl ChecksumNames {
         Some(Marker { checksum, crc: payload as u32, slot, timestamp })
     }
 
+    /// The records of a decompressed block without the markers at its beginning; nothing of a closing block.
+    pub fn events<'r>(&self, records: &'r [u8]) -> &'r [u8] {
+        match self.leading_marker(records) {
+            Some(_) if ClosingBlock::parse(self, records).is_some() => &[],
+            Some(_) => &records[MARKER_BYTES..],
+            None => records,
+        }
+    }
+
     /// The marker that the first record of a decompressed block is, if it is one.
     pub fn leading_marker(&self, records: &[u8]) -> Option<Marker> {
         self.marker(&Record::parse(records).ok()?)

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::record::RecordFault;
+
 /// A fatal problem with a trace file or stream (format spec, "Faults and bad input").
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -40,6 +42,25 @@ pub enum TraceError {
         /// The largest size the format can hold.
         limit: u64,
     },
+    /// A record that a writer does not take (writer side).
+    #[error("record at byte {offset} of the batch: {refusal}")]
+    RefusedRecord {
+        /// Offset of the record in the bytes handed over.
+        offset: u64,
+        /// What is wrong with it.
+        refusal: RecordRefusal,
+    },
+    /// A span name that the writer uses itself (writer side).
+    #[error("span name id {id} or name {name:?} is reserved; choose another one")]
+    ReservedName {
+        /// The id given.
+        id: u16,
+        /// The name given.
+        name: String,
+    },
+    /// The trace was closed before (writer side).
+    #[error("the trace is closed; nothing can be added")]
+    AlreadyClosed,
     /// The operating system refused a read or write.
     #[error("{action} failed at offset {offset}")]
     Io {
@@ -50,5 +71,26 @@ pub enum TraceError {
         /// The cause.
         #[source]
         source: io::Error,
+    },
+}
+
+/// Why a writer refuses a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordRefusal {
+    /// The size is illegal, or the bytes end inside the record.
+    #[error(transparent)]
+    Malformed(#[from] RecordFault),
+    /// A span record without room for its own header.
+    #[error("a span of {size} bytes is shorter than its own header")]
+    ShortSpan {
+        /// Size of the record.
+        size: usize,
+    },
+    /// The kind was removed from the format; it is read and copied, but not recorded.
+    #[error("kind {kind} was removed from the format")]
+    RemovedKind {
+        /// The kind.
+        kind: u8,
     },
 }

@@ -34,8 +34,9 @@ pub mod registry;
 pub mod tables;
 pub mod trailer;
 mod wire;
+pub mod writer;
 
-pub use error::TraceError;
+pub use error::{RecordRefusal, TraceError};
 pub use notice::{Notice, NoticeCode, Severity};
 
 /// Format version that this build reads and writes.

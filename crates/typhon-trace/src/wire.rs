@@ -104,11 +104,6 @@ pub(crate) fn lossy_text(bytes: Vec<u8>) -> (String, bool) {
     }
 }
 
-/// The longest prefix of at most `max_bytes` that does not end inside a character.
-pub(crate) fn cut_text(text: &str, max_bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(max_bytes)]
-}
-
 /// Collects encoded fields and counts what did not fit into the format.
 #[derive(Debug, Default)]
 pub(crate) struct WireWriter {
@@ -122,9 +117,9 @@ impl WireWriter {
         self.out.extend_from_slice(bytes);
     }
 
-    /// The part of `text` that fits into `max_bytes`; counts a text that had to be cut.
+    /// The part of `text` that fits into `max_bytes`, cut between characters; counts a text that had to be cut.
     fn fitting<'t>(&mut self, text: &'t str, max_bytes: usize) -> &'t str {
-        let cut = cut_text(text, max_bytes);
+        let cut = &text[..text.floor_char_boundary(max_bytes)];
         self.cut_values += u64::from(cut.len() < text.len());
         cut
     }
