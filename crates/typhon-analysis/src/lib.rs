@@ -12,6 +12,7 @@ pub mod facts;
 pub mod filter;
 pub mod gc;
 pub mod nesting;
+pub mod pipeline;
 pub mod quantile;
 pub mod rank_sum;
 pub mod ticks;
