@@ -39,6 +39,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if failed.is_empty() { Ok(()) } else { Err(format!("failing inputs are in fuzz/artifacts: {failed:?}")) }
 }
 
+/// Writes the committed seeds anew, from the recordings in `corpus/`.
+pub(crate) fn write_seeds(_arguments: &[String]) -> Outcome {
+    workspace::run_cargo(&["run", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--example", "seeds"])
+}
+
 /// Names of all targets, which are the files of `fuzz/fuzz_targets`.
 fn all_targets() -> Result<Vec<String>, String> {
     let folder = workspace::root().join("fuzz/fuzz_targets");

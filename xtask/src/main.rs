@@ -26,6 +26,7 @@ const TASKS: &[Task] = &[
     ("test", "set up what the tests need, then run all of them", testing::run),
     ("check", "check the tree: dependency edges, licences, file hygiene", check::run),
     ("fuzz", "run the fuzz targets one after the other", fuzz::run),
+    ("fuzz-seeds", "write the seeds of the fuzz targets from the recordings", fuzz::write_seeds),
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,140 @@
+//! Writes the seeds of all fuzz targets, small pieces of the recordings in `corpus/`, to `fuzz/seeds/`.
+//! Run by `cargo xtask fuzz-seeds`.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use typhon_trace::header::HEADER_BYTES;
+use typhon_trace::reader::{BlockBuffer, BlockIndex, ReadOptions, TraceFile};
+use typhon_trace::trailer::{CpuSamples, Section};
+
+/// Records per seed: enough to mix kinds, few enough to mutate quickly.
+const RECORDS_PER_SEED: usize = 12;
+
+/// Every construct of the filter language once.
+const FILTERS: &[&str] = &[
+    "kind=BTree* dur>50us thread~Worker field.archetypeId=5",
+    "id=20..25 | family=Ecs* !(slot!=3)",
+    "name=\"a \\\"quoted\\\" name\" tick>=10 tick<=20",
+    "ts=1.5s..2.5s self>100ns depth<4",
+    "site~\"src/.*rs\" span=0x0100000000000149 parent=none",
+    "trace=4bf92f3577b34da6a3ce929d0e0e4736",
+    "system=Movement field.sizeBytes>64KiB field.count<2k",
+    "(kind=TickStart | kind=TickEnd) Move",
+    "!name~^x?y+$",
+];
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome {
+    let all_kinds = Recording::open("all-kinds.typhon-trace")?;
+    let guide = Recording::open("guide-shard.typhon-trace")?;
+    for (number, records) in one_record_of_each_kind(&all_kinds)?.chunks(RECORDS_PER_SEED).enumerate() {
+        write("record_walk", number, &records.concat())?;
+        write("typed_decode", number, &records.concat())?;
+    }
+    write_query_records(&all_kinds)?;
+    for (number, entry) in guide.index.entries.iter().skip(1).step_by(20).enumerate() {
+        write("block", number, &guide.bytes()[entry.offset as usize..entry.end() as usize])?;
+    }
+    for (number, recording) in [&all_kinds, &guide].into_iter().enumerate() {
+        let first_block = recording.index.entries.first().ok_or("a recording without blocks")?;
+        write("header_tables", number, &recording.bytes()[..first_block.offset as usize])?;
+    }
+    for (number, text) in FILTERS.iter().enumerate() {
+        write("filter", number, text.as_bytes())?;
+    }
+    write_sections(&all_kinds, &guide)?;
+    write("live_frames", 0, &fs::read(corpus("guide-shard-live.bin"))?[..4096])?;
+    write_files(&all_kinds, &guide)
+}
+
+struct Recording {
+    file: TraceFile<Vec<u8>>,
+    index: BlockIndex,
+}
+
+impl Recording {
+    fn open(name: &str) -> Outcome<Self> {
+        let file = TraceFile::open(fs::read(corpus(name))?)?;
+        let index = file.scan(ReadOptions::default())?;
+        Ok(Self { file, index })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.file.data()
+    }
+
+    /// Calls `visit` with kind and bytes of each record.
+    fn for_each_record(&self, mut visit: impl FnMut(u8, &[u8])) -> Outcome {
+        let mut buffer = BlockBuffer::new();
+        for entry in &self.index.entries {
+            self.file.read_block(&self.index, entry, &mut buffer)?;
+            buffer.events().for_each(|record| visit(record.kind(), record.bytes()));
+        }
+        Ok(())
+    }
+}
+
+fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(name)
+}
+
+fn write(target: &str, number: usize, bytes: &[u8]) -> Outcome {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    fs::create_dir_all(&folder)?;
+    Ok(fs::write(folder.join(format!("{number:03}")), bytes)?)
+}
+
+fn one_record_of_each_kind(recording: &Recording) -> Outcome<Vec<Vec<u8>>> {
+    let mut seen = BTreeSet::new();
+    let mut records = Vec::new();
+    recording.for_each_record(|kind, bytes| {
+        if seen.insert(kind) {
+            records.push(bytes.to_vec());
+        }
+    })?;
+    Ok(records)
+}
+
+/// Kinds 247 and 248, which have a codec of their own.
+fn write_query_records(recording: &Recording) -> Outcome {
+    let mut records = Vec::new();
+    recording.for_each_record(|kind, bytes| {
+        if matches!(kind, 247 | 248) {
+            records.push(bytes.to_vec());
+        }
+    })?;
+    records
+        .iter()
+        .take(RECORDS_PER_SEED)
+        .enumerate()
+        .try_for_each(|(number, bytes)| write("query_codec", number, bytes))
+}
+
+/// Sections without their magic, behind the byte that chooses the section in the target `trailers`.
+fn write_sections(all_kinds: &Recording, guide: &Recording) -> Outcome {
+    let offsets = &all_kinds.file.header().offsets;
+    let (files, manifest) = (offsets.file_table as usize, offsets.source_location_manifest as usize);
+    let strings = guide.file.header().offsets.query_source_string_table as usize;
+    write("trailers", 0, b"\0\x02\0\x07\0\x03one\x09\0\x03two")?;
+    write("trailers", 1, &[&[1], &all_kinds.bytes()[files + 4..manifest]].concat())?;
+    write("trailers", 2, &[&[2], &all_kinds.bytes()[manifest + 4..]].concat())?;
+    write("trailers", 3, &[&[3], &guide.bytes()[strings + 4..]].concat())?;
+    let samples = guide.file.sections().cpu_samples.as_ref().ok_or("a recording without CPU samples")?;
+    let few = CpuSamples { samples: samples.samples[..20].to_vec(), ..samples.clone() };
+    let mut encoded = Vec::new();
+    CpuSamples { frames: few.frames[..20].to_vec(), ..few }.encode(&mut encoded)?;
+    write("trailers", 4, &[&[4], &encoded[Section::CpuSamples.magic().len()..]].concat())
+}
+
+/// Whole files: a header without tables, one cut in the tables, some with blocks.
+fn write_files(all_kinds: &Recording, guide: &Recording) -> Outcome {
+    let starts: Vec<usize> = all_kinds.index.entries.iter().map(|entry| entry.offset as usize).collect();
+    write("open_verify", 0, &all_kinds.bytes()[..HEADER_BYTES])?;
+    write("open_verify", 1, &guide.bytes()[..1000])?;
+    write("open_verify", 2, &all_kinds.bytes()[..starts[20]])?;
+    write("open_verify", 3, &all_kinds.bytes()[..starts[40] + 5])
+}
