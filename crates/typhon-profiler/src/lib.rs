@@ -19,4 +19,5 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod config;
+pub mod destination;
 pub mod gates;

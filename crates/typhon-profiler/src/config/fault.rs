@@ -63,26 +63,31 @@ impl Fault {
     }
 }
 
-/// Always one line: control characters of foreign text are escaped and long text is cut.
+/// `source: key: problem; remedy`, always one line: control characters of foreign text are escaped and long text is cut.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.origin)?;
-        if !self.key.is_empty() {
+        // The name of a variable is its key.
+        if !self.key.is_empty() && !matches!(self.origin, Origin::Environment(_)) {
             write!(f, "{}: ", printable(&self.key))?;
         }
-        write!(f, "{}; {}", self.problem, self.remedy)
+        write!(f, "{}; {}", escaped(&self.problem), escaped(&self.remedy))
     }
 }
 
 /// Foreign text made fit for a log line: at most 80 characters, none of which moves a cursor or reorders text.
 pub(crate) fn printable(text: &str) -> String {
     const LONGEST: usize = 80;
-    let mut out = String::new();
-    for (count, c) in text.chars().enumerate() {
-        if count == LONGEST {
-            out.push('…');
-            break;
-        }
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => escaped(&text[..end]) + "…",
+        None => escaped(text),
+    }
+}
+
+/// Control characters as `\u{…}`.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
         if c.is_control() || is_bidi_control(c) {
             out.extend(c.escape_unicode());
         } else {
@@ -104,10 +109,10 @@ mod tests {
     fn a_fault_is_one_line_whatever_the_text() {
         let hostile = "Typhon:\n\u{1b}[2J\u{202e}".to_owned() + &"x".repeat(1000);
         let origin = Origin::Environment("TYPHON__X\r\n".to_owned());
-        let fault = Fault::new(FaultCode::UnknownKey, &origin, &hostile, "no such key", "remove it");
+        let fault = Fault::new(FaultCode::UnknownKey, &origin, &hostile, "no file at a\nb", "remove it");
         let line = fault.to_string();
         assert!(!line.chars().any(char::is_control), "{line:?}");
         assert!(!line.contains('\u{202e}'));
-        assert!(line.chars().count() < 250, "{}", line.len());
+        assert!(line.chars().count() < 300, "{}", line.len());
     }
 }

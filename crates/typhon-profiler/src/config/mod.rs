@@ -14,6 +14,7 @@
 //! - No key, gate or default is written in two places: options come from [`OPTIONS`], gates from the event registry.
 
 mod arguments;
+mod explain;
 mod fault;
 mod json;
 mod keys;
@@ -29,6 +30,7 @@ use std::sync::OnceLock;
 
 use crate::gates::{GateValues, KindMask, Resolution};
 
+pub use explain::explain;
 pub use fault::{Fault, FaultCode};
 pub use keys::{OPTIONS, OptionInfo, PROFILER, Part, ROOT, ValueType};
 pub use options::{
@@ -37,6 +39,8 @@ pub use options::{
 };
 pub use source::{FILE_NAME, Origin, Overrides, Setting, Settings, SettingsBuilder};
 
+pub(crate) use fault::printable;
+pub(crate) use json::{MAX_FILE_BYTES, flatten};
 pub(crate) use nearest::nearest;
 pub(crate) use reader::{Reader, parse_kind};
 
@@ -53,6 +57,8 @@ pub struct Resolved {
     pub files: Vec<PathBuf>,
     /// What the gates were resolved from; run-time changes start here.
     pub(crate) gate_values: GateValues,
+    /// Who named the capture file.
+    pub(crate) trace_origin: Option<Origin>,
 }
 
 impl Resolved {
@@ -66,12 +72,13 @@ impl Resolved {
 pub fn resolve(settings: &Settings) -> Resolved {
     let mut reader = Reader::new(settings);
     let (options, decided_by) = reader.options();
-    let gate_values = GateValues::read(&mut reader, options.enabled, decided_by);
+    let trace_origin = decided_by.trace.cloned();
+    let gate_values = GateValues::read(&mut reader, options.enabled, decided_by.master);
     let gates = gate_values.resolve();
     let mut faults = reader.faults;
     faults.extend(gate_values.ineffective(&gates));
     faults.extend(unknown::unread_keys(settings, options.enabled));
-    Resolved { options, gates, faults, files: settings.files().to_vec(), gate_values }
+    Resolved { options, gates, faults, files: settings.files().to_vec(), gate_values, trace_origin }
 }
 
 /// The configuration of this process, read at the first call and never again. Its faults go to standard error, once.

@@ -133,12 +133,19 @@ impl Default for ProfilerOptions {
     }
 }
 
+/// Who decided about the options that others build on; `None`: nobody.
+pub(super) struct DecidedBy<'a> {
+    pub(super) master: Option<&'a Origin>,
+    pub(super) trace: Option<&'a Origin>,
+}
+
 impl<'a> Reader<'a> {
-    /// All options, and who decided about the master switch (`None`: nobody, it is off by default).
-    pub(crate) fn options(&mut self) -> (ProfilerOptions, Option<&'a Origin>) {
+    /// All options.
+    pub(super) fn options(&mut self) -> (ProfilerOptions, DecidedBy<'a>) {
         let trace = self.trace();
         let live = self.live_port();
-        let (enabled, decided_by) = self.master(&trace, &live);
+        let (enabled, master) = self.master(&trace, &live);
+        let decided_by = DecidedBy { master, trace: trace.1 };
         let options = ProfilerOptions {
             enabled,
             trace: trace.0,

@@ -109,8 +109,7 @@ impl<'a> Reader<'a> {
             match parse_kind(item) {
                 Some(kind) => kinds.push((kind, setting)),
                 None => {
-                    let names = registry::KINDS.iter().map(|info| info.name);
-                    let remedy = match nearest(item, names) {
+                    let remedy = match nearest_kind(item) {
                         Some(name) => format!("did you mean {name}?"),
                         None => "`typhon kinds` lists names and numbers; it is left out".to_owned(),
                     };
@@ -191,4 +190,11 @@ pub(crate) fn parse_kind(text: &str) -> Option<u8> {
         Err(_) => registry::KINDS.iter().find(|info| info.name.eq_ignore_ascii_case(text)),
     };
     info.map(|info| info.id)
+}
+
+/// The kind that was probably meant: nearly the same name, or one that ends like this (`BTreeSearch`).
+fn nearest_kind(text: &str) -> Option<&'static str> {
+    let names = || registry::KINDS.iter().map(|info| info.name);
+    let lower = text.to_lowercase();
+    nearest(text, names()).or_else(|| names().find(|name| name.to_lowercase().ends_with(&lower)))
 }

@@ -17,6 +17,8 @@ pub const FILE_NAME: &str = "typhon.telemetry.json";
 /// The source of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
+    /// Nobody: what happens without configuration.
+    Default,
     /// Code of the host program, before the profiler started.
     Host,
     /// Code of the host program, while the profiler runs.
@@ -32,6 +34,7 @@ pub enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Default => f.write_str("default"),
             Self::Host => f.write_str("program"),
             Self::Runtime => f.write_str("program at run time"),
             Self::CommandLine(option) => write!(f, "command line {}", printable(option)),
