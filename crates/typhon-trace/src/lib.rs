@@ -28,6 +28,7 @@ mod error;
 pub mod event;
 pub mod header;
 mod notice;
+pub mod query_definition;
 pub mod reader;
 pub mod record;
 pub mod registry;

@@ -151,8 +151,9 @@ pub(super) fn exactly(out: &mut [u8], size: usize) -> Result<&mut [u8], BufferTo
     out.get_mut(..size).ok_or(BufferTooSmall { needed: size, available })
 }
 
+/// Writes the 12 bytes that every record starts with.
 #[inline]
-fn put_common_header(header: &mut [u8], size: usize, kind: u8, slot: u8, timestamp: i64) {
+pub(crate) fn put_common_header(header: &mut [u8], size: usize, kind: u8, slot: u8, timestamp: i64) {
     debug_assert!(size <= MAX_RECORD_BYTES, "every payload is bounded by its type");
     (size as u16).write(header);
     header[2] = kind;

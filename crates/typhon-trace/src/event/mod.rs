@@ -51,10 +51,13 @@ pub mod subscriptions;
 pub mod transaction;
 
 pub use all::EventView;
+pub(crate) use encode::put_common_header;
 pub use encode::{BufferTooSmall, Event, InstantEvent, SpanEvent, SpanFields};
 pub use variable::{Evaluator, Gauge, GaugeValue, Gauges, Text};
 pub(crate) use variable::{query_lists, span_name, thread_name};
-pub use variable_events::{NamedSpan, PerTickSnapshot, QueryArgs, QueryDefinitionDescribe, ThreadInfo};
+pub use variable_events::{
+    NamedSpan, PerTickSnapshot, QueryArgs, QueryDefinitionDescribe, QueryDefinitionHead, ThreadInfo,
+};
 pub use wire::{PackedIter, PackedList, Wire};
 #[doc(no_inline)]
 pub use {

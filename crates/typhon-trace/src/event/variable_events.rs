@@ -217,11 +217,9 @@ impl<'a> QueryDefinitionDescribeView<'a> {
     }
 }
 
-/// What a view or query is made of. Kind 247, instant, off by default.
-///
-/// Lists that are too long for a record are cut; [`crate::query_definition`] refuses them instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueryDefinitionDescribe<'a> {
+/// The fixed part of kind 247.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct QueryDefinitionHead {
     /// View or entity query.
     pub kind: QueryInstanceKind,
     /// Id among its kind.
@@ -240,6 +238,45 @@ pub struct QueryDefinitionDescribe<'a> {
     pub definition_source_line: i32,
     /// Source method in the query string table, 0 when unknown.
     pub definition_source_method_id: u16,
+}
+
+impl QueryDefinitionHead {
+    /// Reads it from a payload; `None` when that is too short.
+    pub(crate) fn read(view: &QueryDefinitionDescribeView<'_>) -> Option<Self> {
+        Some(Self {
+            kind: view.kind()?,
+            local_id: view.local_id()?,
+            target_component_type: view.target_component_type()?,
+            primary_index_field_idx: view.primary_index_field_idx()?,
+            sort_field_idx: view.sort_field_idx()?,
+            sort_descending: view.sort_descending()? != 0,
+            definition_source_file_id: view.definition_source_file_id()?,
+            definition_source_line: view.definition_source_line()?,
+            definition_source_method_id: view.definition_source_method_id()?,
+        })
+    }
+
+    /// Writes it to the start of a payload.
+    pub(crate) fn put(&self, payload: &mut [u8]) {
+        put_at(payload, 0, self.kind);
+        put_at(payload, 1, self.local_id);
+        put_at(payload, 5, self.target_component_type);
+        put_at(payload, 7, self.primary_index_field_idx);
+        put_at(payload, 9, self.sort_field_idx);
+        put_at(payload, 11, self.sort_descending);
+        put_at(payload, 12, self.definition_source_file_id);
+        put_at(payload, 14, self.definition_source_line);
+        put_at(payload, 18, self.definition_source_method_id);
+    }
+}
+
+/// What a view or query is made of. Kind 247, instant, off by default.
+///
+/// Lists that are too long for a record are cut; [`crate::query_definition`] refuses them instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryDefinitionDescribe<'a> {
+    /// The fixed part.
+    pub head: QueryDefinitionHead,
     /// Conditions; branches of an OR one after the other.
     pub evaluators: &'a [Evaluator],
     /// Indexes of the fields whose changes matter, ascending.
@@ -267,15 +304,7 @@ impl Event for QueryDefinitionDescribe<'_> {
         let (evaluators, dependencies) = self.fitting();
         let size = self.payload_bytes();
         let out = exactly(out, size)?;
-        put_at(out, 0, self.kind);
-        put_at(out, 1, self.local_id);
-        put_at(out, 5, self.target_component_type);
-        put_at(out, 7, self.primary_index_field_idx);
-        put_at(out, 9, self.sort_field_idx);
-        put_at(out, 11, self.sort_descending);
-        put_at(out, 12, self.definition_source_file_id);
-        put_at(out, 14, self.definition_source_line);
-        put_at(out, 18, self.definition_source_method_id);
+        self.head.put(out);
         put_at(out, 20, evaluators.len() as u16);
         let rest = put_list(&mut out[QueryDefinitionDescribeView::FIXED_BYTES..], evaluators);
         put_at(rest, 0, dependencies.len() as u16);

@@ -73,6 +73,11 @@ impl<'a, T: Wire> PackedList<'a, T> {
         Self { bytes: &bytes[..present * T::BYTES], announced: count, entry: PhantomData }
     }
 
+    /// All whole entries of `bytes`, none of which is missing.
+    pub(crate) fn whole(bytes: &'a [u8]) -> Self {
+        Self::new(bytes, u16::try_from(bytes.len() / T::BYTES).unwrap_or(u16::MAX))
+    }
+
     /// Number of entries present.
     pub fn len(&self) -> usize {
         self.bytes.len() / T::BYTES
