@@ -14,7 +14,9 @@ use super::{
 /// One generated module and the families it holds, each with all its subfamilies.
 pub(super) struct Module {
     pub(super) name: &'static str,
-    title: &'static str,
+    /// Heading of the chapter in the catalogue.
+    pub(super) heading: &'static str,
+    pub(super) title: &'static str,
     families: &'static [&'static str],
 }
 
@@ -22,51 +24,75 @@ pub(super) struct Module {
 pub(super) const MODULES: &[Module] = &[
     Module {
         name: "profiler",
+        heading: "Profiler and process",
         title: "The profiler itself and the process around it: markers, gauges, threads, memory, the .NET runtime.",
         families: &["Profiler", "Gc", "Memory", "OsScheduling"],
     },
     Module {
         name: "scheduler",
+        heading: "Tick loop",
         title: "The tick loop: ticks, phases, systems, workers, overload, event queues.",
         families: &["Scheduler", "Runtime"],
     },
     Module {
         name: "transaction",
+        heading: "Transactions",
         title: "Transactions, versions and units of work.",
         families: &["Transaction", "Data.Transaction", "Data.Mvcc", "Uow"],
     },
     Module {
         name: "ecs",
+        heading: "Entities, entity queries and views",
         title: "Entities, entity queries and views.",
         families: &["Ecs", "EcsQuery", "EcsView"],
     },
     Module {
         name: "query",
+        heading: "Query engine",
         title: "Query planning and execution, and statistics.",
         families: &["Query", "Statistics"],
     },
-    Module { name: "index", title: "B+Tree indexes.", families: &["BTree", "Data.BTree"] },
+    Module {
+        name: "index",
+        heading: "Indexes",
+        title: "B+Tree indexes.",
+        families: &["BTree", "Data.BTree"],
+    },
     Module {
         name: "storage",
+        heading: "Storage",
         title: "Page cache, segments, and the tick fence that publishes in-place changes.",
         families: &["PageCache", "Storage", "WriteTickFence"],
     },
     Module {
         name: "durability",
+        heading: "Durability",
         title: "Write-ahead log, checkpoints and recovery.",
         families: &["Wal", "Checkpoint", "Recovery"],
     },
-    Module { name: "concurrency", title: "Locks, latches, epochs and waiting.", families: &["Concurrency"] },
+    Module {
+        name: "concurrency",
+        heading: "Concurrency",
+        title: "Locks, latches, epochs and waiting.",
+        families: &["Concurrency"],
+    },
     Module {
         name: "spatial",
+        heading: "Space",
         title: "Spatial queries, grid, clusters, trigger regions and their upkeep.",
         families: &["Spatial"],
     },
-    Module { name: "subscriptions", title: "Push replication to clients.", families: &["Subscriptions"] },
+    Module {
+        name: "subscriptions",
+        heading: "Subscriptions",
+        title: "Push replication to clients.",
+        families: &["Subscriptions"],
+    },
 ];
 
 impl Module {
-    fn holds(&self, kind: &Kind) -> bool {
+    /// Does the kind belong to this module?
+    pub(super) fn holds(&self, kind: &Kind) -> bool {
         self.families.iter().any(|family| {
             kind.family.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
@@ -209,23 +235,27 @@ fn docs(kind: &Kind) -> Vec<String> {
         Shape::Instant => "instant",
         Shape::Span => "span",
     };
-    let state = match (kind.status, kind.default, kind.suppression) {
+    let mut lines = vec![
+        kind.summary.clone(),
+        String::new(),
+        format!("Kind {}, {shape}, {}. Gate `Typhon:{}`.", kind.id, state(kind), kind.gate),
+    ];
+    if !kind.notes.is_empty() {
+        lines.extend([String::new(), kind.notes.clone()]);
+    }
+    lines
+}
+
+/// Whether the kind is recorded, in words.
+pub(super) fn state(kind: &Kind) -> &'static str {
+    match (kind.status, kind.default, kind.suppression) {
         (Status::Retired, ..) => "retired, read only",
         (Status::Removed, ..) => "removed, read only",
         (_, Default::On, _) => "on by default",
         (_, Default::Off, _) => "off by default",
         (_, Default::Suppressed, Some(Suppression::Gate)) => "suppressed until its gate is enabled",
         (_, Default::Suppressed, _) => "suppressed until named",
-    };
-    let mut lines = vec![
-        kind.summary.clone(),
-        String::new(),
-        format!("Kind {}, {shape}, {state}. Gate `Typhon:{}`.", kind.id, kind.gate),
-    ];
-    if !kind.notes.is_empty() {
-        lines.extend([String::new(), kind.notes.clone()]);
     }
-    lines
 }
 
 /// Source of `enums.rs`, unformatted.

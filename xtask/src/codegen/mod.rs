@@ -3,6 +3,7 @@
 //! Generated files are committed. A test compares them with what the generator produces now, so that neither the
 //! registry nor a generated file can change alone.
 
+mod docs;
 mod events;
 mod model;
 mod names;
@@ -78,6 +79,7 @@ fn generate(registry: &Registry) -> Result<Vec<Output>, String> {
     };
     events::check_modules(registry)?;
     let mut outputs = vec![
+        Output { path: "docs/event-kinds.md".into(), text: docs::generate(registry) },
         rust("registry/generated", statics::generate(registry))?,
         rust("event/enums", events::enums(registry))?,
         rust("event/all", events::all(registry))?,
