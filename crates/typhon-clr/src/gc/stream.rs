@@ -101,6 +101,11 @@ impl GcStream {
         self.decoder.trace()
     }
 
+    /// Time of the newest event that was decoded, ticks.
+    pub fn newest_timestamp(&self) -> Option<u64> {
+        (self.counters.events > 0).then_some(self.newest)
+    }
+
     /// Whether the stream's own end mark has come.
     pub fn has_ended(&self) -> bool {
         self.decoder.has_ended()

@@ -1,0 +1,127 @@
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+
+use super::connection::{Wait, wait_for_any};
+use super::message::ADVERTISE_BYTES;
+use super::{Advertise, Connection, Connector};
+use crate::ClrError;
+
+/// A socket to which runtimes connect that were started with `DOTNET_DiagnosticPorts=PATH`.
+///
+/// This is how the very first collection of a process is seen: such a runtime waits (unless told `,nosuspend`) until
+/// it is resumed. The socket file is removed when the listener is dropped.
+#[derive(Debug)]
+pub struct ReverseListener {
+    listener: UnixListener,
+    path: PathBuf,
+    inode: Option<u64>,
+}
+
+/// A runtime that has connected and introduced itself.
+#[derive(Debug)]
+pub struct Incoming {
+    /// Who it is.
+    pub advertise: Advertise,
+    /// Good for one command.
+    pub connection: Connection,
+}
+
+impl ReverseListener {
+    /// Creates the socket file, open to our own user only.
+    ///
+    /// # Errors
+    /// [`ClrError::Io`], also when the file exists: it is never overwritten.
+    pub fn bind(path: &Path) -> Result<Self, ClrError> {
+        let doing = "creating the socket for runtimes to connect to";
+        let listener = UnixListener::bind(path).map_err(ClrError::io(doing))?;
+        let metadata = path.metadata().map_err(ClrError::io(doing))?;
+        let bound = Self { listener, path: path.to_owned(), inode: Some(metadata.ino()) };
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).map_err(ClrError::io(doing))?;
+        bound.listener.set_nonblocking(true).map_err(ClrError::io(doing))?;
+        Ok(bound)
+    }
+
+    /// Waits for the next runtime that connects; `None` if none does in time.
+    ///
+    /// # Errors
+    /// [`ClrError::Ipc`] when something else than a runtime connected, [`ClrError::Timeout`] when it did not introduce
+    /// itself, or [`ClrError::Io`]. The listener stays usable.
+    pub fn accept(&self, timeout: Duration) -> Result<Option<Incoming>, ClrError> {
+        let wait =
+            Wait { deadline: Instant::now() + timeout, timeout, doing: "waiting for a runtime to connect" };
+        let stream = loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => break stream,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    match wait_for_any(&mut [PollFd::new(&self.listener, PollFlags::IN)], wait) {
+                        Err(ClrError::Timeout { .. }) => return Ok(None),
+                        other => other?,
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ClrError::io(wait.doing)(error)),
+            }
+        };
+        let mut connection = Connection::from_stream(stream)?;
+        let mut bytes = [0; ADVERTISE_BYTES];
+        connection.read_exact(&mut bytes, Wait { doing: "reading a runtime's introduction", ..wait })?;
+        Ok(Some(Incoming { advertise: Advertise::parse(&bytes)?, connection }))
+    }
+}
+
+impl Drop for ReverseListener {
+    fn drop(&mut self) {
+        // Another program may have put its own socket in the place of ours.
+        if self.path.metadata().ok().map(|metadata| metadata.ino()) == self.inode {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// One runtime behind a [`ReverseListener`]. It connects anew for each command.
+#[derive(Debug)]
+pub struct ReverseTarget {
+    listener: Arc<ReverseListener>,
+    advertise: Advertise,
+    next: Option<Connection>,
+}
+
+impl ReverseTarget {
+    /// Takes the runtime that just connected as the target.
+    pub fn new(listener: Arc<ReverseListener>, incoming: Incoming) -> Self {
+        Self { listener, advertise: incoming.advertise, next: Some(incoming.connection) }
+    }
+
+    /// Who it is.
+    pub fn advertise(&self) -> Advertise {
+        self.advertise
+    }
+}
+
+impl Connector for ReverseTarget {
+    /// Connections of other runtimes are closed meanwhile; they try again by themselves.
+    fn connect(&mut self, timeout: Duration) -> Result<Connection, ClrError> {
+        if let Some(connection) = self.next.take() {
+            return Ok(connection);
+        }
+        let deadline = Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.listener.accept(left)? {
+                Some(incoming) if incoming.advertise.cookie == self.advertise.cookie => {
+                    return Ok(incoming.connection);
+                }
+                Some(_) => {}
+                None => {
+                    let doing = "waiting for the runtime to connect again";
+                    return Err(ClrError::Timeout { doing, after: timeout });
+                }
+            }
+        }
+    }
+}
