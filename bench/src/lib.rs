@@ -5,6 +5,9 @@
 //! ratio of the two: of the fastest rounds, and the median over rounds.
 #![forbid(unsafe_code)]
 
+pub mod recording;
+pub mod world;
+
 use std::time::{Duration, Instant};
 
 /// Times of a floor and of a subject from alternating rounds.
@@ -40,6 +43,11 @@ impl Pair {
         )
     }
 
+    /// Time of the fastest subject round.
+    pub fn fastest_subject(&self) -> Duration {
+        min(&self.subject)
+    }
+
     /// Fastest subject round over fastest floor round.
     pub fn ratio_of_minima(&self) -> f64 {
         min(&self.subject).as_secs_f64() / min(&self.floor).as_secs_f64()
@@ -48,7 +56,8 @@ impl Pair {
     /// Median over rounds of the subject's time by the floor's time of the same round.
     pub fn median_ratio(&self) -> f64 {
         let pairs = self.floor.iter().zip(&self.subject);
-        let mut ratios: Vec<f64> = pairs.map(|(floor, subject)| subject.as_secs_f64() / floor.as_secs_f64()).collect();
+        let mut ratios: Vec<f64> =
+            pairs.map(|(floor, subject)| subject.as_secs_f64() / floor.as_secs_f64()).collect();
         ratios.sort_by(f64::total_cmp);
         ratios[ratios.len() / 2]
     }
@@ -64,9 +73,9 @@ fn time(work: &mut impl FnMut()) -> Duration {
     start.elapsed()
 }
 
-/// Largest resident set of this process so far in bytes, or `None` where the system does not say.
-pub fn peak_memory_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+/// Largest resident set so far of a process (a number, or `self`) in bytes; `None` where the system does not say.
+pub fn peak_memory_bytes(process: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1024)
