@@ -24,7 +24,8 @@
 //!   its block (three records in the closing block); the same name elsewhere is somebody's ordinary instant.
 //! - Nothing follows the closing block that could vouch for it. So that no single bit of it can change unseen, it has
 //!   exactly one form: data of one literal run, all markers with the same slot and time. A reader decodes it
-//!   ([`ClosingBlock::parse`]), encodes it again and compares the bytes ([`ClosingBlock::encode`]).
+//!   ([`ClosingBlock::parse`]), encodes it again and compares the bytes ([`ClosingBlock::encode`]), and checks that
+//!   its first marker is the one due at its place.
 //! - A closed file with the names and without a sound closing block has lost its end. An unclosed one has none; its
 //!   header, its last block and its trailer are unchecked. If the closing block is there but the header was never
 //!   patched, the header checksum does not match: closing failed at its last step.

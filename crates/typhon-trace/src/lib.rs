@@ -27,6 +27,7 @@ pub mod decode;
 mod error;
 pub mod event;
 pub mod header;
+pub mod live;
 mod notice;
 pub mod query_definition;
 pub mod reader;

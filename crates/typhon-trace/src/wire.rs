@@ -117,6 +117,13 @@ impl WireWriter {
         self.out.extend_from_slice(bytes);
     }
 
+    /// A text with a u16 length; a longer one is cut.
+    pub(crate) fn long_text(&mut self, text: &str) {
+        let cut = self.fitting(text, usize::from(u16::MAX));
+        self.put(&(cut.len() as u16).to_le_bytes());
+        self.put(cut.as_bytes());
+    }
+
     /// The part of `text` that fits into `max_bytes`, cut between characters; counts a text that had to be cut.
     fn fitting<'t>(&mut self, text: &'t str, max_bytes: usize) -> &'t str {
         let cut = &text[..text.floor_char_boundary(max_bytes)];
@@ -218,9 +225,7 @@ pub(crate) mod long_text {
     }
 
     pub(crate) fn write(text: &str, writer: &mut WireWriter) -> Result<(), TraceError> {
-        let cut = writer.fitting(text, usize::from(u16::MAX));
-        writer.put(&(cut.len() as u16).to_le_bytes());
-        writer.put(cut.as_bytes());
+        writer.long_text(text);
         Ok(())
     }
 }

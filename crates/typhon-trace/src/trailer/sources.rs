@@ -153,7 +153,7 @@ impl QueryStrings {
         let mut writer = WireWriter::default();
         writer.put(&Section::QueryStrings.magic());
         (self.texts.len() as u32).write(&mut writer)?;
-        self.texts.iter().try_for_each(|text| long_text::write(text, &mut writer))?;
+        self.texts.iter().for_each(|text| writer.long_text(text));
         out.append(&mut writer.out);
         Ok(())
     }

@@ -30,10 +30,6 @@ impl Opened {
     pub fn records(&self) -> Vec<u8> {
         self.blocks.concat()
     }
-
-    pub fn record_count(&self) -> usize {
-        self.blocks.iter().map(|block| RecordWalk::new(block).count()).sum()
-    }
 }
 
 /// Opens a file and panics on everything that a writer must not leave behind, except a torn last part.
@@ -132,7 +128,7 @@ fn set_size(record: &mut [u8]) {
 }
 
 /// The section at an offset of the header, magic stripped.
-pub fn section<'f>(file: &'f [u8], offset: i64, section: Section) -> &'f [u8] {
+pub fn section(file: &[u8], offset: i64, section: Section) -> &[u8] {
     let bytes = &file[usize::try_from(offset).expect("offset")..];
     assert_eq!(bytes[..4], section.magic());
     &bytes[4..]
