@@ -122,7 +122,7 @@ impl Gauge {
 
 /// Entries of a gauge snapshot. Ends early at an entry whose value kind is unknown, since its length is unknown
 /// too, and at one that runs past the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Gauges<'a> {
     rest: &'a [u8],
     left: u16,
@@ -160,6 +160,12 @@ impl Iterator for Gauges<'_> {
 }
 
 impl FusedIterator for Gauges<'_> {}
+
+impl fmt::Debug for Gauges<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(*self).finish()
+    }
+}
 
 /// One condition of a query definition (kind 247).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
