@@ -1,5 +1,7 @@
 //! The ordered parallel pipeline gives what a single thread gives, in the same order, and ends cleanly in every case.
 
+#![allow(clippy::unwrap_used)] // a panic is a report
+
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;

@@ -2,6 +2,7 @@
 //!
 //! - [`StreamReader`] reads from front to back in bounded memory and works on pipes.
 //! - [`TraceFile`] gives access to any block of a file; [`TraceFile::scan`] finds the blocks without decoding them.
+//! - [`verify`] checks a whole trace and gives a verdict.
 //! - [`BlockFeed`] and [`Sequencer`] are the two halves of the stream reader, for callers that decode on several
 //!   threads in between.
 //!
@@ -19,6 +20,7 @@
 
 mod block_buffer;
 mod chain;
+mod digest;
 mod file;
 mod lz4_probe;
 mod notices;
@@ -27,14 +29,17 @@ mod sections;
 mod sequence;
 mod source;
 mod stream;
+mod verify;
 mod walk;
 
 pub use block_buffer::{BlockBuffer, BlockSummary, Closing, Events, MarkerIds};
 pub use chain::{ChecksumChain, Link, MAX_UNDECIDED_BLOCKS, Verdict};
+pub use digest::{BlockDigest, Derived, TimeRange};
 pub use file::{BlockIndex, TraceFile};
 pub use notices::{MAX_NOTICES_PER_CODE, NoticeLog};
 pub use sections::Sections;
 pub use sequence::{FileChecks, Sequenced, Sequencer, Totals};
 pub use source::{FileSource, PipeSource, ReadAt, Source};
 pub use stream::{BlockFeed, CheckedBlock, Outcome, Preamble, ReadOptions, StreamReader};
+pub use verify::{BlockCheck, FileVerdict, Verifier, VerifyOptions, VerifyReport, verify};
 pub use walk::{BlockEntry, EndReason, Lead, SequenceEnd};

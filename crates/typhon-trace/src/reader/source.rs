@@ -107,20 +107,22 @@ pub trait Source {
 /// Bytes held in memory with the file offset of the first one.
 #[derive(Debug, Default)]
 struct Window {
-    bytes: Vec<u8>,
+    /// Zeroed once; only the first `held` bytes mean anything.
+    storage: Vec<u8>,
+    held: usize,
     base: u64,
 }
 
 impl Window {
     fn end(&self) -> u64 {
-        self.base + self.bytes.len() as u64
+        self.base + self.held as u64
     }
 
     /// The held bytes from `offset` on, at most `count`.
     fn slice(&self, offset: u64, count: usize) -> &[u8] {
-        let start = offset.saturating_sub(self.base).min(self.bytes.len() as u64) as usize;
-        let end = start.saturating_add(count).min(self.bytes.len());
-        &self.bytes[start..end]
+        let start = offset.saturating_sub(self.base).min(self.held as u64) as usize;
+        let end = start.saturating_add(count).min(self.held);
+        &self.storage[start..end]
     }
 
     /// Appends what one call of `read` delivers into room for `room` bytes; returns the number of bytes.
@@ -129,26 +131,38 @@ impl Window {
         room: usize,
         mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
     ) -> Result<usize, TraceError> {
-        let held = self.bytes.len();
+        if self.storage.len() < self.held + room {
+            let mut larger = vec![0; (self.held + room).max(self.storage.len() * 2)];
+            larger[..self.held].copy_from_slice(&self.storage[..self.held]);
+            self.storage = larger;
+        }
         let offset = self.end();
-        self.bytes.resize(held + room, 0);
-        let result = loop {
-            match read(&mut self.bytes[held..], offset) {
+        loop {
+            match read(&mut self.storage[self.held..self.held + room], offset) {
+                Ok(count) => {
+                    self.held += count.min(room);
+                    return Ok(count);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => break result,
+                Err(source) => return Err(TraceError::Io { action: "read", offset, source }),
             }
-        };
-        self.bytes.truncate(held + *result.as_ref().unwrap_or(&0));
-        result.map_err(|source| TraceError::Io { action: "read", offset, source })
+        }
     }
 
-    /// Moves the start of the window forward, when that pays for the copy or `always` asks for it.
-    fn drop_before(&mut self, offset: u64, always: bool) {
-        let dead = offset.saturating_sub(self.base).min(self.bytes.len() as u64) as usize;
-        if dead > 0 && (always || dead >= self.bytes.len() / 2) {
-            self.bytes.drain(..dead);
+    /// Moves the start of the window forward, when that pays for the copy.
+    fn drop_before(&mut self, offset: u64) {
+        let dead = offset.saturating_sub(self.base).min(self.held as u64) as usize;
+        if dead > 0 && dead >= self.held / 2 {
+            self.storage.copy_within(dead..self.held, 0);
+            self.held -= dead;
             self.base += dead as u64;
         }
+    }
+
+    /// Empties the window and moves it.
+    fn restart(&mut self, base: u64) {
+        self.held = 0;
+        self.base = base;
     }
 }
 
@@ -158,26 +172,25 @@ pub struct PipeSource<R> {
     input: R,
     window: Window,
     released: u64,
+    at_end: bool,
 }
 
 impl<R: Read> PipeSource<R> {
     /// Wraps a reader positioned at the first byte of the trace.
     pub fn new(input: R) -> Self {
-        Self { input, window: Window::default(), released: 0 }
+        Self { input, window: Window::default(), released: 0, at_end: false }
     }
 }
 
 impl<R: Read> Source for PipeSource<R> {
     fn peek(&mut self, offset: u64, count: usize) -> Result<&[u8], TraceError> {
         let wanted = offset.saturating_add(count as u64);
-        while self.window.end() < wanted {
+        while self.window.end() < wanted && !self.at_end {
             // Memory grows with the bytes that arrive, never with what a damaged size field announces.
             let input = &mut self.input;
             let read = self.window.fill(SEQUENTIAL_READ_BYTES, |buffer, _| input.read(buffer))?;
-            if read == 0 {
-                break;
-            }
-            self.window.drop_before(self.released, false);
+            self.at_end = read == 0;
+            self.window.drop_before(self.released);
         }
         Ok(self.window.slice(offset, count))
     }
@@ -219,12 +232,11 @@ impl<A: ReadAt> FileSource<A> {
 impl<A: ReadAt> Source for FileSource<A> {
     fn peek(&mut self, offset: u64, count: usize) -> Result<&[u8], TraceError> {
         if offset < self.window.base || offset > self.window.end() {
-            self.window.bytes.clear();
-            self.window.base = offset;
+            self.window.restart(offset);
         }
         let wanted = offset.saturating_add(count as u64).min(self.size);
         while self.window.end() < wanted {
-            self.window.drop_before(offset, false);
+            self.window.drop_before(offset);
             let missing = wanted - self.window.end();
             let to_end = self.size - self.window.end();
             let room = missing.max(self.read_bytes as u64).min(to_end) as usize;

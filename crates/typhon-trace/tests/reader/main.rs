@@ -1,0 +1,6 @@
+//! Reading whole traces: the recordings in `corpus/`, files written here, and damage of every kind to both.
+#![allow(clippy::unwrap_used)] // a panic is a report
+
+mod corpus;
+mod fixture;
+mod flips;
