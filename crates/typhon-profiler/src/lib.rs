@@ -16,8 +16,48 @@
 //! - Nothing between a call site and its published record allocates, locks, panics or enters the kernel, once the
 //!   thread has its slot.
 //! - A kind that is off costs one load and one test.
-#![deny(unsafe_op_in_unsafe_fn)]
+#![deny(unsafe_op_in_unsafe_fn, unsafe_code)]
 
+mod capture;
+mod clock;
 pub mod config;
 pub mod destination;
+mod drain;
+#[cfg(not(loom))]
+mod event;
+#[cfg(not(loom))]
+pub mod export;
+#[cfg(not(loom))]
+mod fork;
 pub mod gates;
+#[cfg(not(loom))]
+mod local;
+mod mask;
+#[cfg(not(loom))]
+mod names;
+#[cfg(not(loom))]
+pub mod session;
+#[cfg(not(loom))]
+mod site;
+mod sync;
+#[cfg(not(loom))]
+pub mod thread;
+
+#[cfg(not(loom))]
+pub use clock::Ticks;
+#[cfg(not(loom))]
+pub use event::{Span, emit, emit_at, emit_completion, emit_root_span, emit_span, is_on, mark};
+#[cfg(not(loom))]
+pub use names::{NameError, NameId, name};
+#[cfg(not(loom))]
+pub use site::{Site, SiteInfo};
+/// The events that can be recorded: one type per kind of the registry.
+pub use typhon_trace::event as events;
+
+/// For the macros of this crate.
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::site::SITES;
+    pub use linkme;
+}

@@ -118,7 +118,7 @@ impl Batch {
 }
 
 /// Lost records by slot, not yet in the file.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Losses {
     per_slot: BTreeMap<u8, u64>,
 }

@@ -219,6 +219,26 @@ impl<S: TraceSink> TraceWriter<S> {
         self.append(records, Policy::Record)
     }
 
+    /// Writes whole records as a block of their own and hands it to the operating system. At most 262,124 bytes and
+    /// 8,191 records, or they take several blocks.
+    ///
+    /// Unlike [`TraceWriter::write_records`] this is for callers that account for losses themselves: after an error
+    /// nothing counts as dropped, and the records are the caller's again, except for the blocks that preceded the
+    /// failure.
+    ///
+    /// # Errors
+    /// As [`TraceWriter::write_records`].
+    pub fn write_block(&mut self, records: &[u8]) -> Result<(), TraceError> {
+        self.flush()?;
+        let before = (self.losses.clone(), self.dropped_records);
+        let written = self.write_records(records).and_then(|()| self.flush());
+        if written.is_err() {
+            self.batch.clear();
+            (self.losses, self.dropped_records) = before;
+        }
+        written
+    }
+
     /// Adds whole records of another trace as they are: removed kinds, kinds that this build does not know and spans
     /// too short for their own header are kept.
     ///

@@ -1,0 +1,62 @@
+//! Exclusive access to the state of one thread, safe against signal handlers and allocation hooks.
+//!
+//! The only unsafe code here is the access through the busy flag.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+
+/// A value that only its own thread uses, one use at a time. A use inside a use, by a signal handler or an allocator
+/// hook that records, is refused instead of seeing half-made state.
+pub(crate) struct Exclusive<T> {
+    busy: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+impl<T> Exclusive<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self { busy: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// Runs `work` on the value; `None` when the thread is inside another use. A panic in `work` leaves the value
+    /// refused for good: half-made state is never seen.
+    #[inline(always)]
+    pub(crate) fn enter<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if self.busy.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.busy.store(true, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: `Exclusive` is not `Sync`, so only this thread gets here, and the flag, set before and cleared
+        // after with compiler fences against a handler on this thread, makes this the only live reference.
+        let result = work(unsafe { &mut *self.value.get() });
+        compiler_fence(Ordering::SeqCst);
+        self.busy.store(false, Ordering::Relaxed);
+        Some(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b10_use_inside_a_use_is_refused() {
+        let cell = Exclusive::new(1);
+        let inner = cell.enter(|value| {
+            *value += 1;
+            cell.enter(|value| *value += 1)
+        });
+        assert_eq!(inner, Some(None));
+        assert_eq!(cell.enter(|value| *value), Some(2));
+    }
+
+    #[test]
+    fn panic_inside_leaves_the_value_refused() {
+        let cell = Exclusive::new(0);
+        let unwound =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| cell.enter(|_| panic!("planned"))));
+        assert!(unwound.is_err());
+        assert_eq!(cell.enter(|value| *value), None);
+    }
+}

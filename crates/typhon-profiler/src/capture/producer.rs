@@ -1,0 +1,198 @@
+//! One thread's side of the capture: from "this happened" to a published or counted record.
+#![forbid(unsafe_code)]
+
+use super::Capture;
+use super::exclusive::Exclusive;
+use super::open_spans::{OpenSpans, Position};
+use super::slot::Owner;
+use super::thread_info::ThreadLabel;
+use crate::sync::{Fault, planted};
+
+/// What a thread knows of its slot.
+enum Claim<'c> {
+    /// No slot yet. The number is [`Capture::freed`] at the last claim that failed, 0 when none was tried.
+    None { failed_at: u32 },
+    /// The owner of a slot.
+    Owner(Owner<'c>),
+    /// The thread is ending; it never claims again.
+    Released,
+}
+
+struct State<'c> {
+    claim: Claim<'c>,
+    open: OpenSpans,
+}
+
+/// A span that has begun: what its record needs besides the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OpenSpan {
+    pub(crate) id: u64,
+    pub(crate) parent: u64,
+    position: Position,
+}
+
+/// The state of one thread. `Exclusive`, so that a record inside a record is refused (brief 02 B-10).
+pub(crate) struct Producer<'c>(Exclusive<State<'c>>);
+
+/// How a thread that has no slot gets one: the capture to claim in, and who the thread is. `None` from `label` refuses
+/// the claim for good (the thread is ending).
+pub(crate) trait Identity<'c>: Copy {
+    fn capture(self) -> &'c Capture;
+    fn label(self) -> Option<ThreadLabel>;
+    fn now_ticks(self) -> u64;
+}
+
+impl<'c> Producer<'c> {
+    pub(crate) const fn new() -> Self {
+        Self(Exclusive::new(State { claim: Claim::None { failed_at: 0 }, open: OpenSpans::new() }))
+    }
+
+    /// Writes one record of `size` bytes, or counts it. `encode` gets the thread's context and the memory to fill.
+    #[inline(always)]
+    pub(crate) fn emit(
+        &self,
+        identity: impl Identity<'c>,
+        kind: u8,
+        size: usize,
+        encode: impl FnOnce(RecordContext, &mut [u8]),
+    ) {
+        let outcome = self.0.enter(|state| {
+            let parent = state.open.innermost();
+            let Some(owner) = state.owner(identity) else { return false };
+            let context = RecordContext { slot: owner.index(), parent };
+            owner.append(kind, size, |bytes| encode(context, bytes));
+            true
+        });
+        if outcome != Some(true) {
+            count_no_slot(identity, outcome.is_none());
+        }
+    }
+
+    /// Writes one span record that was never open: a fresh id, and the innermost open span as parent.
+    #[inline(always)]
+    pub(crate) fn emit_span(
+        &self,
+        identity: impl Identity<'c>,
+        kind: u8,
+        size: usize,
+        encode: impl FnOnce(RecordContext, u64, &mut [u8]),
+    ) {
+        let outcome = self.0.enter(|state| {
+            let parent = state.open.innermost();
+            let Some(owner) = state.owner(identity) else { return false };
+            let context = RecordContext { slot: owner.index(), parent };
+            let id = owner.next_span_id();
+            owner.append(kind, size, |bytes| encode(context, id, bytes));
+            true
+        });
+        if outcome != Some(true) {
+            count_no_slot(identity, outcome.is_none());
+        }
+    }
+
+    /// Begins a span: takes an id and becomes the innermost open span. `None`, counted, without a slot.
+    #[inline(always)]
+    pub(crate) fn begin_span(&self, identity: impl Identity<'c>) -> Option<OpenSpan> {
+        let outcome = self.0.enter(|state| {
+            let parent = state.open.innermost();
+            let id = state.owner(identity)?.next_span_id();
+            Some(OpenSpan { id, parent, position: state.open.open(id) })
+        });
+        if !matches!(outcome, Some(Some(_))) {
+            count_no_slot(identity, outcome.is_none());
+        }
+        outcome.flatten()
+    }
+
+    /// Ends a span and writes its record; `encode` as in [`Self::emit`].
+    #[inline(always)]
+    pub(crate) fn end_span(
+        &self,
+        identity: impl Identity<'c>,
+        kind: u8,
+        span: OpenSpan,
+        size: usize,
+        encode: impl FnOnce(u8, &mut [u8]),
+    ) {
+        let outcome = self.0.enter(|state| {
+            state.open.close(span.position, span.id);
+            // A span that was begun has an owner, unless the thread gave up its slot meanwhile.
+            let Claim::Owner(owner) = &mut state.claim else { return false };
+            let slot = owner.index();
+            owner.append(kind, size, |bytes| encode(slot, bytes));
+            true
+        });
+        if outcome != Some(true) {
+            count_no_slot(identity, outcome.is_none());
+        }
+    }
+
+    /// Gives up the slot for good, from the thread's destructor.
+    pub(crate) fn retire(&self) {
+        self.0.enter(|state| {
+            if planted(Fault::RetireEarly) {
+                if let Claim::Owner(owner) = &state.claim {
+                    owner.retire_early();
+                }
+                return;
+            }
+            if let Claim::Owner(owner) = std::mem::replace(&mut state.claim, Claim::Released) {
+                owner.retire();
+            }
+        });
+    }
+
+    /// Forgets the slot without retiring it: the copy of this thread in a forked child has no right to it.
+    pub(crate) fn abandon(&self) {
+        self.0.enter(|state| state.claim = Claim::Released);
+    }
+}
+
+/// What `encode` needs of the thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordContext {
+    pub(crate) slot: u8,
+    /// The innermost open span, 0 when none is open.
+    pub(crate) parent: u64,
+}
+
+impl<'c> State<'c> {
+    #[inline(always)]
+    fn owner(&mut self, identity: impl Identity<'c>) -> Option<&mut Owner<'c>> {
+        if !matches!(self.claim, Claim::Owner(_)) {
+            self.try_claim(identity);
+        }
+        match &mut self.claim {
+            Claim::Owner(owner) => Some(owner),
+            _ => None,
+        }
+    }
+
+    /// Claims a slot, unless the thread is ending or nothing was freed since the last claim failed.
+    #[cold]
+    #[inline(never)]
+    fn try_claim(&mut self, identity: impl Identity<'c>) {
+        let Claim::None { failed_at } = self.claim else { return };
+        let freed = identity.capture().freed();
+        if freed == failed_at {
+            return;
+        }
+        let Some(label) = identity.label() else {
+            self.claim = Claim::Released;
+            return;
+        };
+        self.claim = match identity.capture().claim(label, identity.now_ticks()) {
+            Some(owner) => Claim::Owner(owner),
+            None => Claim::None { failed_at: freed },
+        };
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn count_no_slot<'c>(identity: impl Identity<'c>, reentered: bool) {
+    let silent = if reentered { Fault::ReentrySilent } else { Fault::ExitSilent };
+    if !planted(silent) {
+        identity.capture().count_no_slot();
+    }
+}

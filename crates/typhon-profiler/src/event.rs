@@ -1,0 +1,225 @@
+//! Recording: spans with a guard, instants, and spans that somebody else has timed.
+//!
+//! Every function takes a closure that makes the event, and calls it only if the event's kind is recorded.
+#![forbid(unsafe_code)]
+
+use crate::capture::producer::OpenSpan;
+use crate::capture::thread_info::THREAD_INFO;
+use crate::clock::Ticks;
+use crate::local::{self, ThisThread};
+use crate::mask::EFFECTIVE;
+use crate::names::NameId;
+use crate::site::Site;
+use std::marker::PhantomData;
+use typhon_trace::event::{Event, Instant, InstantEvent, SpanEvent, SpanFields};
+
+/// Is this kind recorded now? Of use before work that only an event needs.
+#[inline(always)]
+pub fn is_on(kind: u8) -> bool {
+    EFFECTIVE.contains(kind)
+}
+
+/// A span that has begun; it ends, and is recorded, when the guard is dropped. Made by [`span!`](crate::span).
+///
+/// The guard belongs to the thread that made it and cannot leave it:
+///
+/// ```compile_fail,E0277
+/// let span = typhon_profiler::span!(typhon_profiler::events::CheckpointCycle::default());
+/// std::thread::spawn(move || drop(span));
+/// ```
+///
+/// It may be kept in a struct and dropped in another function of the thread. Dropping guards in any order is correct.
+#[must_use = "a span ends when its guard is dropped"]
+pub struct Span<E: SpanEvent> {
+    open: Option<Open<E>>,
+    not_send: PhantomData<*mut ()>,
+}
+
+struct Open<E> {
+    event: E,
+    start: Ticks,
+    span: OpenSpan,
+    site: u16,
+}
+
+impl<E: SpanEvent> Span<E> {
+    /// Begins a span; for a call site without the macro.
+    #[inline(always)]
+    pub fn begin(site: &'static Site, event: impl FnOnce() -> E) -> Self {
+        let open = if is_on(E::KIND) { Open::begin(site, event) } else { None };
+        Self { open, not_send: PhantomData }
+    }
+
+    /// Changes the event's fields before it is recorded; does nothing when the kind is off.
+    #[inline]
+    pub fn set(&mut self, change: impl FnOnce(&mut E)) {
+        if let Some(open) = &mut self.open {
+            change(&mut open.event);
+        }
+    }
+
+    /// Is the span going to be recorded?
+    pub fn is_recorded(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The span's id, 0 when it is not recorded. A later completion may repeat it ([`emit_completion`]).
+    pub fn id(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.span.id)
+    }
+}
+
+impl<E: SpanEvent> Drop for Span<E> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            open.end();
+        }
+    }
+}
+
+impl<E: SpanEvent> Open<E> {
+    #[inline]
+    fn begin(site: &'static Site, event: impl FnOnce() -> E) -> Option<Self> {
+        let event = event();
+        let span = local::with(|producer| producer.begin_span(ThisThread))?;
+        Some(Self { event, span, site: site.id(), start: Ticks::now() })
+    }
+
+    #[inline]
+    fn end(self) {
+        let fields = SpanFields {
+            duration: Ticks::now().raw().wrapping_sub(self.start.raw()) as i64,
+            span_id: self.span.id,
+            parent_span_id: self.span.parent,
+            trace_id: None,
+            site: site(self.site),
+        };
+        let size = self.event.record_bytes(&fields);
+        local::with(|producer| {
+            producer.end_span(ThisThread, E::KIND, self.span, size, |slot, bytes| {
+                put_span(&self.event, slot, self.start, &fields, bytes);
+            });
+        });
+    }
+}
+
+/// A site's number, if it has one.
+#[inline(always)]
+fn site(id: u16) -> Option<u16> {
+    (id != 0).then_some(id)
+}
+
+/// Writes a span into memory of exactly its size.
+#[inline(always)]
+fn put_span(event: &impl SpanEvent, slot: u8, start: Ticks, fields: &SpanFields, bytes: &mut [u8]) {
+    let written = event.encode(slot, start.raw() as i64, fields, bytes);
+    debug_assert!(written.is_ok());
+}
+
+/// Records an instant now. `ThreadInfo` and `Instant` are refused at compile time: the first is the profiler's own, the
+/// second is made by [`mark`].
+#[inline(always)]
+pub fn emit<E: InstantEvent>(event: impl FnOnce() -> E) {
+    const { assert!(E::KIND != THREAD_INFO && E::KIND != Instant::KIND) }
+    if is_on(E::KIND) {
+        put_instant(Ticks::now(), &event());
+    }
+}
+
+/// Records an instant at a given moment; otherwise as [`emit`].
+#[inline(always)]
+pub fn emit_at<E: InstantEvent>(at: Ticks, event: impl FnOnce() -> E) {
+    const { assert!(E::KIND != THREAD_INFO && E::KIND != Instant::KIND) }
+    if is_on(E::KIND) {
+        put_instant(at, &event());
+    }
+}
+
+#[inline]
+fn put_instant<E: InstantEvent>(at: Ticks, event: &E) {
+    let size = event.record_bytes();
+    local::with(|producer| {
+        producer.emit(ThisThread, E::KIND, size, |context, bytes| {
+            let written = event.encode(context.slot, at.raw() as i64, bytes);
+            debug_assert!(written.is_ok());
+        });
+    });
+}
+
+/// Records the application's own instant: a name and a number.
+#[inline(always)]
+pub fn mark(name: NameId, value: i32) {
+    if is_on(Instant::KIND) {
+        put_instant(Ticks::now(), &Instant { name_id: i32::from(name.value()), payload: value });
+    }
+}
+
+/// Records a span that has already ended: a fresh id, and the thread's innermost open span as its parent.
+#[inline]
+pub fn emit_span<E: SpanEvent>(start: Ticks, end: Ticks, event: impl FnOnce() -> E) {
+    put_timed(start, end, Link::Inside, event);
+}
+
+/// As [`emit_span`] without a parent: for work that belongs to the process and not to the thread that reports it.
+#[inline]
+pub fn emit_root_span<E: SpanEvent>(start: Ticks, end: Ticks, event: impl FnOnce() -> E) {
+    put_timed(start, end, Link::Root, event);
+}
+
+/// Records the end of asynchronous work under the id of the span that began it, from whichever thread sees the end.
+/// Nothing is recorded for the id 0, the id of a span that was not recorded.
+#[inline]
+pub fn emit_completion<E: SpanEvent>(span_id: u64, start: Ticks, end: Ticks, event: impl FnOnce() -> E) {
+    if span_id != 0 {
+        put_timed(start, end, Link::Completion(span_id), event);
+    }
+}
+
+/// How an externally timed span hangs together with others.
+enum Link {
+    Inside,
+    Root,
+    Completion(u64),
+}
+
+#[inline]
+fn put_timed<E: SpanEvent>(start: Ticks, end: Ticks, link: Link, event: impl FnOnce() -> E) {
+    if !is_on(E::KIND) {
+        return;
+    }
+    let event = event();
+    let duration = end.raw().wrapping_sub(start.raw()) as i64;
+    let size = event.record_bytes(&SpanFields::default());
+    local::with(|producer| {
+        producer.emit_span(ThisThread, E::KIND, size, |context, fresh_id, bytes| {
+            let (span_id, parent_span_id) = match link {
+                Link::Inside => (fresh_id, context.parent),
+                Link::Root => (fresh_id, 0),
+                Link::Completion(span_id) => (span_id, 0),
+            };
+            let fields = SpanFields { duration, span_id, parent_span_id, ..SpanFields::default() };
+            put_span(&event, context.slot, start, &fields, bytes);
+        });
+    });
+}
+
+/// Begins a span: `span!(TransactionCommit { tsn, ..Default::default() })`. The event is made only if its kind is
+/// recorded. Bind the guard to a name: it ends the span when it is dropped.
+///
+/// ```
+/// use typhon_profiler::{events::CheckpointCycle, span};
+///
+/// fn checkpoint(lsn: i64) {
+///     let mut span = span!(CheckpointCycle { target_lsn: lsn, ..Default::default() });
+///     // … the work …
+///     span.set(|event| event.dirty_page_count = Some(3));
+/// }
+/// checkpoint(7);
+/// ```
+#[macro_export]
+macro_rules! span {
+    ($event:expr) => {
+        $crate::Span::begin($crate::__site!(), || $event)
+    };
+}

@@ -1,0 +1,330 @@
+//! Sessions: from a mask and exporters to a running capture and back.
+//!
+//! At most one session runs in a process. Start and stop are serialised and idempotent. Chunks, slots and what was
+//! reported survive a session; see [`crate::drain::Drain::begin_session`] for what a new one leaves behind.
+#![forbid(unsafe_code)]
+
+mod consumer;
+mod report;
+
+pub use report::{ExporterReport, SessionReport};
+
+use crate::capture::{CONSUMER_SLOT, chunk::CHUNK_DATA_BYTES};
+use crate::clock::{Clock, ClockMap, Ticks};
+use crate::drain::{Drain, KindChange};
+use crate::export::queue::Queue;
+use crate::export::worker::Worker;
+use crate::export::{ExportError, Exporter, SessionEnd, SessionStart};
+use crate::gates::KindMask;
+use crate::mask::EFFECTIVE;
+use crate::{fork, local, site, thread};
+use consumer::{Consumer, Control};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Chunks whose memory is touched before the mask is armed.
+const WARM_CHUNKS: u32 = 64;
+/// Time for the consumer's last drain.
+const DRAIN_BUDGET: Duration = Duration::from_secs(2);
+/// Time for each exporter to finish after that.
+const EXPORTER_BUDGET: Duration = Duration::from_secs(5);
+
+/// What a session records, and how.
+pub struct SessionOptions {
+    /// Kinds that are recorded from the start.
+    pub mask: KindMask,
+    /// Where the batches go; none is allowed: everything is then collected and discarded.
+    pub exporters: Vec<Box<dyn Exporter>>,
+    /// Memory for records between producers and consumer, in bytes; whole chunks of 64 KiB, at least two, at most
+    /// 4 GiB.
+    pub buffer_budget_bytes: u64,
+    /// Time between two rounds of the consumer while records come in.
+    pub cadence: Duration,
+    /// Batches that wait for one exporter at most.
+    pub queue_depth: usize,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            mask: KindMask::EMPTY,
+            exporters: Vec::new(),
+            buffer_budget_bytes: 160 << 20,
+            cadence: Duration::from_millis(1),
+            queue_depth: 64,
+        }
+    }
+}
+
+/// How [`start`] ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// A session runs now.
+    New,
+    /// A session ran already, and goes on as it was.
+    AlreadyRunning,
+    /// This process is a fork of one that had used the profiler; it cannot record.
+    Forked,
+}
+
+/// Why a session could not start. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// An exporter refused.
+    #[error("exporter {name} could not start: {source}")]
+    Exporter {
+        /// Its name.
+        name: String,
+        /// Its reason.
+        #[source]
+        source: ExportError,
+    },
+    /// The operating system refused a thread.
+    #[error("the thread of {name} could not start: {source}; raise the limit on threads or close others")]
+    Thread {
+        /// What the thread was for.
+        name: String,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// The session that runs, and what outlives it.
+struct State {
+    /// The consumer of the process; while a session runs, its thread has it.
+    idle: Option<(Drain<'static>, ClockMap)>,
+    running: Option<Running>,
+}
+
+struct Running {
+    control: Arc<Control>,
+    consumer: JoinHandle<(Drain<'static>, ClockMap)>,
+    exporters: Vec<RunningExporter>,
+    start_ns: i64,
+}
+
+struct RunningExporter {
+    queue: Arc<Queue>,
+    report: Arc<Mutex<ExporterReport>>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State { idle: None, running: None });
+/// Changes of the mask that the consumer has not marked yet. Its lock serialises changes.
+static CHANGES: Mutex<Changes> = Mutex::new(Changes { armed: false, queue: Vec::new() });
+
+struct Changes {
+    armed: bool,
+    queue: Vec<KindChange>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a session. The calling thread counts as the program's main one.
+///
+/// # Errors
+/// [`StartError`]; everything begun is undone then.
+pub fn start(options: SessionOptions) -> Result<Started, StartError> {
+    if fork::is_child() {
+        return Ok(Started::Forked);
+    }
+    let mut state = lock(&STATE);
+    if state.running.is_some() {
+        return Ok(Started::AlreadyRunning);
+    }
+    fork::watch();
+    thread::set_main();
+    let clock = Clock::get();
+    let (mut drain, mut map) =
+        state.idle.take().unwrap_or_else(|| (Drain::new(local::capture()), clock.map()));
+    clock.follow(&mut map);
+    let start_ns = map.to_ns(Ticks::now().raw());
+    prepare_chunks(options.buffer_budget_bytes);
+
+    let result = start_exporters(options.exporters, options.queue_depth, start_ns);
+    let exporters = match result {
+        Ok(exporters) => exporters,
+        Err(error) => {
+            state.idle = Some((drain, map));
+            return Err(error);
+        }
+    };
+    let control =
+        Arc::new(Control::new(options.cadence, exporters.iter().map(|one| Arc::clone(&one.queue)).collect()));
+    drain.begin_session(&consumer::label(), start_ns);
+    let parts = Arc::new(Mutex::new(Some((drain, map))));
+    match spawn_consumer(&control, Arc::clone(&parts)) {
+        Ok(consumer) => {
+            arm(options.mask);
+            state.running = Some(Running { control, consumer, exporters, start_ns });
+            Ok(Started::New)
+        }
+        Err(source) => {
+            state.idle = lock(&parts).take();
+            finish_exporters(&exporters, SessionEnd { time_ns: start_ns, start_ns });
+            Err(StartError::Thread { name: "the consumer".to_owned(), source })
+        }
+    }
+}
+
+type Parts = Arc<Mutex<Option<(Drain<'static>, ClockMap)>>>;
+
+/// The consumer's thread takes its parts out of `parts`, where they stay if it cannot be started.
+fn spawn_consumer(
+    control: &Arc<Control>,
+    parts: Parts,
+) -> std::io::Result<JoinHandle<(Drain<'static>, ClockMap)>> {
+    let control = Arc::clone(control);
+    std::thread::Builder::new().name(consumer::NAME.to_owned()).spawn(move || {
+        let (drain, map) = lock(&parts).take().expect("the parts were put in for this thread");
+        Consumer::new(drain, map, control).run()
+    })
+}
+
+fn prepare_chunks(budget_bytes: u64) {
+    let chunks = (budget_bytes / CHUNK_DATA_BYTES as u64).clamp(2, u64::from(local::MAX_CHUNKS)) as u32;
+    let pool = local::capture().pool();
+    let limit = pool.set_limit(chunks);
+    pool.warm(0, WARM_CHUNKS.min(limit));
+}
+
+/// Initialises the exporters and starts their threads; all of them or none.
+fn start_exporters(
+    exporters: Vec<Box<dyn Exporter>>,
+    queue_depth: usize,
+    start_ns: i64,
+) -> Result<Vec<RunningExporter>, StartError> {
+    let begin = SessionStart {
+        wall_clock: SystemTime::now(),
+        time_ns: start_ns,
+        consumer_slot: CONSUMER_SLOT,
+        sites: site::all(),
+    };
+    let mut running = Vec::new();
+    for exporter in exporters {
+        match start_exporter(exporter, queue_depth, &begin) {
+            Ok(exporter) => running.push(exporter),
+            Err(error) => {
+                finish_exporters(&running, SessionEnd { time_ns: start_ns, start_ns });
+                return Err(error);
+            }
+        }
+    }
+    Ok(running)
+}
+
+fn start_exporter(
+    mut exporter: Box<dyn Exporter>,
+    queue_depth: usize,
+    begin: &SessionStart,
+) -> Result<RunningExporter, StartError> {
+    let name = exporter.name().to_owned();
+    if let Err(source) = exporter.init(begin) {
+        return Err(StartError::Exporter { name, source });
+    }
+    let queue = Arc::new(Queue::new(queue_depth));
+    let report = Arc::new(Mutex::new(ExporterReport { name: name.clone(), ..ExporterReport::default() }));
+    let worker = Worker::new(exporter, Arc::clone(&queue), Arc::clone(&report));
+    let thread = std::thread::Builder::new().name(format!("Typhon.Export-{name}"));
+    match thread.spawn(move || worker.run()) {
+        Ok(_detached) => Ok(RunningExporter { queue, report }),
+        Err(source) => Err(StartError::Thread { name, source }),
+    }
+}
+
+/// Waits for the exporters to write what they have, and collects their reports.
+fn finish_exporters(exporters: &[RunningExporter], end: SessionEnd) -> Vec<ExporterReport> {
+    exporters.iter().for_each(|exporter| exporter.queue.close(end));
+    let finished = exporters.iter().map(|exporter| {
+        let in_time = exporter.queue.wait_abandoned(Instant::now() + EXPORTER_BUDGET);
+        let mut report = lock(&exporter.report).clone();
+        report.dropped_records += exporter.queue.dropped().1;
+        if !in_time {
+            report.error.get_or_insert_with(|| {
+                format!("not finished {} s after the stop", EXPORTER_BUDGET.as_secs())
+            });
+        }
+        report
+    });
+    finished.collect()
+}
+
+/// Stops the session: no kind is recorded from here on, and what was recorded is drained and written. `None` when
+/// none runs. Takes at most 2 s plus 5 s per exporter that does not finish.
+pub fn stop() -> Option<SessionReport> {
+    if fork::is_child() {
+        return None;
+    }
+    let mut state = lock(&STATE);
+    let running = state.running.take()?;
+    disarm();
+    running.control.stop(Instant::now() + DRAIN_BUDGET);
+    let (drain, map) = match running.consumer.join() {
+        Ok(parts) => parts,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    let time_ns = map.to_ns(Ticks::now().raw());
+    let exporters = finish_exporters(&running.exporters, SessionEnd { time_ns, start_ns: running.start_ns });
+    let report = SessionReport::new(&drain, &map, exporters);
+    state.idle = Some((drain, map));
+    Some(report)
+}
+
+/// Drains everything recorded before the call and waits until the exporters have it; `false` when no session runs or
+/// that took longer than `patience`.
+pub fn flush(patience: Duration) -> bool {
+    if fork::is_child() {
+        return false;
+    }
+    let deadline = Instant::now() + patience;
+    let Some(control) = lock(&STATE).running.as_ref().map(|running| Arc::clone(&running.control)) else {
+        return false;
+    };
+    control.flush(deadline)
+}
+
+/// Does a session run?
+pub fn is_running() -> bool {
+    !fork::is_child() && lock(&STATE).running.is_some()
+}
+
+/// Records exactly these kinds from now on, while a session runs; every difference is marked in the trace. `false`,
+/// and nothing changed, when none runs.
+pub fn set_mask(mask: KindMask) -> bool {
+    if fork::is_child() {
+        return false;
+    }
+    let mut changes = lock(&CHANGES);
+    if !changes.armed {
+        return false;
+    }
+    let before = EFFECTIVE.load();
+    let ticks = Ticks::now().raw();
+    changes.queue.extend(mask.minus(before).iter().map(|kind| KindChange { kind, on: true, ticks }));
+    changes.queue.extend(before.minus(mask).iter().map(|kind| KindChange { kind, on: false, ticks }));
+    // After the note, or a record of a kind could precede the mark that the kind was turned on.
+    EFFECTIVE.store(mask);
+    true
+}
+
+fn arm(mask: KindMask) {
+    let mut changes = lock(&CHANGES);
+    changes.armed = true;
+    changes.queue.clear();
+    EFFECTIVE.store(mask);
+}
+
+fn disarm() {
+    let mut changes = lock(&CHANGES);
+    changes.armed = false;
+    EFFECTIVE.store(KindMask::EMPTY);
+}
+
+/// The changes since the last call.
+fn take_changes() -> Vec<KindChange> {
+    std::mem::take(&mut lock(&CHANGES).queue)
+}

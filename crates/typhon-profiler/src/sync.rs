@@ -1,0 +1,82 @@
+//! Atomics of the capture protocol: the standard ones, or loom's when the protocol is being model-checked.
+//!
+//! Build with `RUSTFLAGS="--cfg loom"` to check the models in `tests/loom_*.rs`.
+#![forbid(unsafe_code)]
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// A mistake planted in the protocol, so that a model can show that it would be found (names without `T`/`M` as in
+/// the executable model of the protocol).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+#[cfg_attr(not(loom), allow(unreachable_pub, reason = "the models name faults from outside"))]
+pub enum Fault {
+    /// `committed` is loaded before `next`.
+    LoadOrder = 1,
+    /// `next` is published by a relaxed store.
+    LinkRelaxed,
+    /// `committed` is published by a relaxed store.
+    CommitRelaxed,
+    /// A chunk is recycled as soon as its successor is seen, read or not.
+    RecycleEarly,
+    /// A recycled chunk keeps its old `committed` and `next`.
+    NoReset,
+    /// A free chunk is taken by a load and a store instead of one read-modify-write.
+    PoolPlain,
+    /// A slot is claimed by a load and a store instead of a compare-and-swap.
+    ClaimPlain,
+    /// A slot is active before its thread id is stored.
+    ThreadIdEarly,
+    /// A slot is retired before its last record is published.
+    RetireEarly,
+    /// The slot's state is loaded after its records were read.
+    StateLate,
+    /// A slot is freed without first reporting its last losses.
+    FreeUnmarked,
+    /// The drop total is read before the slot is drained.
+    TotalFirst,
+    /// The consumer subtracts what it reported from the producer's counter.
+    CountReset,
+    /// The final drain reports no losses.
+    LastMark,
+    /// Reported totals start from zero in a new session.
+    RestartTotal,
+    /// Start keeps what the slots hold from before.
+    NoDiscard,
+    /// Spans begun in an earlier session are published in a later one.
+    NoFloor,
+    /// An emission after the slot was released is not counted.
+    ExitSilent,
+    /// An emission inside another one is not counted.
+    ReentrySilent,
+}
+
+/// Is this fault planted? Always `false`, and no code, outside the models.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) const fn planted(_: Fault) -> bool {
+    false
+}
+
+#[cfg(loom)]
+static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+
+#[cfg(loom)]
+pub(crate) fn planted(fault: Fault) -> bool {
+    PLANTED.load(std::sync::atomic::Ordering::Relaxed) == fault as u8
+}
+
+/// Plants one fault, or none, in every capture of this process.
+#[cfg(loom)]
+pub fn plant(fault: Option<Fault>) {
+    PLANTED.store(fault.map_or(0, |fault| fault as u8), std::sync::atomic::Ordering::Relaxed);
+}
+
+/// `Release`, unless the given fault weakens it in a model.
+#[inline(always)]
+pub(crate) fn release_unless(fault: Fault) -> Ordering {
+    if planted(fault) { Ordering::Relaxed } else { Ordering::Release }
+}
