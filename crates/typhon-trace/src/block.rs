@@ -13,6 +13,9 @@ pub const MAX_BLOCK_BYTES: usize = 16 << 20;
 pub const MAX_EVENT_BYTES: usize = 262_124;
 /// Most events in a block written here: 8,192 less the checksum marker.
 pub const MAX_EVENTS: usize = 8_191;
+/// Most data bytes that are handed to the decoder: those of an incompressible block of [`MAX_BLOCK_BYTES`]. The decoder
+/// adds up a length in 32 bits; with one byte more, nothing but 255s could overflow it.
+const LZ4_INPUT_BYTES_MAX: usize = (u32::MAX / 255) as usize + 1;
 
 /// What stands at the end of a block (or of the tables), decided by the next four bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +91,10 @@ impl BlockHeader {
     /// [`BlockFault::BadData`] unless the data is whole LZ4 and decodes to exactly the stated size.
     pub fn decompress<'b>(&self, data: &[u8], buffer: &'b mut Vec<u8>) -> Result<&'b [u8], BlockFault> {
         let expected = self.uncompressed_bytes as usize;
+        if data.len() > LZ4_INPUT_BYTES_MAX {
+            let reason = format!("{} bytes of data are more than any encoder writes", data.len());
+            return Err(BlockFault::BadData { expected, reason });
+        }
         if buffer.len() < expected {
             buffer.resize(expected, 0);
         }

@@ -162,3 +162,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn b34_a_length_that_overflows_the_decoders_counter_is_bad_data() {
+    let header = BlockHeader {
+        uncompressed_bytes: MAX_BLOCK_BYTES as u32,
+        compressed_bytes: (MAX_BLOCK_BYTES + MAX_BLOCK_BYTES / 255 + 16) as u32,
+        records: 1,
+    };
+    assert_eq!(BlockHeader::parse(&header.encode()), Ok(header));
+    let mut data = vec![0xFF; header.compressed_bytes as usize];
+    data[0] = 0xF0;
+    assert!(matches!(header.decompress(&data, &mut Vec::new()), Err(BlockFault::BadData { .. })));
+}
+
+#[test]
+fn b34_the_largest_block_decodes_even_when_nothing_in_it_is_compressed() {
+    let records = vec![7; MAX_BLOCK_BYTES];
+    let block = encode_literal_only(&records, 1);
+    let (head, data) = block.split_first_chunk().unwrap();
+    let mut buffer = Vec::new();
+    assert!(BlockHeader::parse(head).unwrap().decompress(data, &mut buffer).unwrap() == records);
+}
