@@ -495,3 +495,6 @@ impl CountSet {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;
