@@ -1,6 +1,8 @@
 //! The recorded streams of `corpus/nettrace` and what a reference decoder read out of them.
 #![allow(dead_code, clippy::unwrap_used)] // every test binary uses its own part; a panic is a report
 
+#[cfg(unix)]
+pub(crate) mod fake;
 pub(crate) mod writer;
 
 use std::io::Read;
