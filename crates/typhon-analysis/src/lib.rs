@@ -15,5 +15,7 @@ pub mod nesting;
 pub mod pipeline;
 pub mod quantile;
 pub mod rank_sum;
+pub mod stats;
+pub mod survey;
 pub mod ticks;
 pub mod units;

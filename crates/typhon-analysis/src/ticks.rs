@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default, Clone)]
 pub struct TickCollector {
     starts: Vec<i64>,
+    ends: Vec<i64>,
     anchors: Vec<(i64, i64)>,
 }
 
@@ -17,6 +18,11 @@ impl TickCollector {
     /// A TickStart record (kind 0) at `timestamp`.
     pub fn tick_start(&mut self, timestamp: i64) {
         self.starts.push(timestamp);
+    }
+
+    /// A TickEnd record (kind 1) at `timestamp`.
+    pub fn tick_end(&mut self, timestamp: i64) {
+        self.ends.push(timestamp);
     }
 
     /// A record at `timestamp` that names the engine's number of the tick it belongs to (kinds 76, 242, 244).
@@ -27,6 +33,7 @@ impl TickCollector {
     /// Adds everything that `other` collected.
     pub fn merge(&mut self, other: Self) {
         self.starts.extend(other.starts);
+        self.ends.extend(other.ends);
         self.anchors.extend(other.anchors);
     }
 
@@ -34,7 +41,9 @@ impl TickCollector {
     pub fn finish(mut self) -> Ticks {
         self.starts.sort_unstable();
         self.starts.dedup();
-        let mut ticks = Ticks { starts: self.starts, offsets: Vec::new(), notices: Vec::new() };
+        self.ends.sort_unstable();
+        let mut ticks =
+            Ticks { starts: self.starts, ends: self.ends, offsets: Vec::new(), notices: Vec::new() };
         ticks.number(&self.anchors);
         ticks
     }
@@ -68,6 +77,7 @@ pub enum TickNotice {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ticks {
     starts: Vec<i64>,
+    ends: Vec<i64>,
     /// (first ordinal, offset) in ascending order; the offset holds from that ordinal on.
     offsets: Vec<(u64, i64)>,
     notices: Vec<TickNotice>,
@@ -139,6 +149,28 @@ impl Ticks {
         &self.starts
     }
 
+    /// How long the tick of an ordinal worked, in ticks of the clock: up to its TickEnd, else to the next TickStart.
+    /// `None` for a last tick without an end.
+    pub fn duration(&self, ordinal: u64) -> Option<i64> {
+        let index = usize::try_from(ordinal).ok()?.checked_sub(1)?;
+        let start = *self.starts.get(index)?;
+        let next = self.starts.get(index + 1).copied();
+        let end = self.ends.get(self.ends.partition_point(|end| *end < start)).copied();
+        let end = match (end, next) {
+            (Some(end), Some(next)) => end.min(next),
+            (end, next) => end.or(next)?,
+        };
+        Some(end.saturating_sub(start))
+    }
+
+    /// Start of the first tick whose shown number is at least `tick`; `None` beyond the last.
+    pub fn start_of(&self, tick: i64) -> Option<i64> {
+        let ordinals = 1..=self.starts.len() as u64;
+        let at =
+            self.starts.len() - ordinals.rev().take_while(|ordinal| self.shown(*ordinal) >= tick).count();
+        self.starts.get(at).copied()
+    }
+
     /// What was odd.
     pub fn notices(&self) -> &[TickNotice] {
         &self.notices
@@ -203,6 +235,25 @@ mod tests {
         let ticks = collect(&[100, 200], &[(150, 10), (160, 11), (170, 10)]);
         assert_eq!(ticks.tick_at(150), 1);
         assert_eq!(ticks.notices(), [TickNotice::AnchorsDisagree { ordinal: 1 }]);
+    }
+
+    #[test]
+    fn a_tick_works_until_its_end_record_or_the_next_tick() {
+        let mut collector = TickCollector::default();
+        [100, 200, 300].iter().for_each(|start| collector.tick_start(*start));
+        [150, 320].iter().for_each(|end| collector.tick_end(*end));
+        let ticks = collector.finish();
+        assert_eq!([1, 2, 3, 4].map(|n| ticks.duration(n)), [Some(50), Some(100), Some(20), None]);
+        assert_eq!(collect(&[100], &[]).duration(1), None);
+    }
+
+    #[test]
+    fn ticks_are_found_by_their_shown_number() {
+        let ticks = collect(&[100, 200, 300], &[(150, 0), (250, 11)]);
+        assert_eq!(
+            [0, 1, 2, 12, 13, 14].map(|n| ticks.start_of(n)),
+            [100, 100, 200, 200, 300].map(Some).into_iter().chain([None]).collect::<Vec<_>>()[..]
+        );
     }
 
     #[test]

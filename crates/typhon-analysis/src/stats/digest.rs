@@ -1,0 +1,190 @@
+//! A block shrunk to what statistics need of it.
+
+use super::{GroupBy, StatsQuery};
+use crate::facts::{RecordFacts, system_index};
+use crate::gc::GcCollector;
+use crate::survey::SurveyCollector;
+use std::collections::HashMap;
+use typhon_trace::decode;
+use typhon_trace::record::{Record, SpanHead};
+use typhon_trace::registry::{self, id};
+
+/// What the rows of a digest are about; resolved to text when the table is made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum RowKey {
+    Kind(u8),
+    Family(&'static str),
+    System(u16),
+    /// Index into the survey's threads, or the slot when there is no survey.
+    Thread(usize),
+    Text(String),
+}
+
+/// One span of a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SpanEntry {
+    pub(super) start: i64,
+    pub(super) duration: i64,
+    pub(super) span_id: u64,
+    /// Index into [`BlockDigest::keys`]; `None` when the span does not enter a row.
+    pub(super) key: Option<u32>,
+    pub(super) slot: u8,
+    /// Completions repeat the span of their kick-off and lie in no lane.
+    pub(super) is_completion: bool,
+}
+
+/// A block shrunk to what statistics need of it.
+#[derive(Debug, Default)]
+pub struct BlockDigest {
+    pub(super) keys: Vec<RowKey>,
+    pub(super) spans: Vec<SpanEntry>,
+    /// Instants and unknown records per key.
+    pub(super) instants: Vec<u64>,
+    pub(super) gc: GcCollector,
+    pub(super) survey: SurveyCollector,
+}
+
+impl StatsQuery<'_> {
+    /// Shrinks the events of one block.
+    pub fn digest<'r>(&self, events: impl Iterator<Item = Record<'r>>) -> BlockDigest {
+        let mut keys = Keys::default();
+        let mut digest = BlockDigest::default();
+        for record in events {
+            digest.survey.observe(&record);
+            let is_in = self.includes(&record);
+            if is_in {
+                self.observe_gc(&record, &mut digest.gc);
+            }
+            let key = if is_in { self.key(&record, &mut keys) } else { None };
+            match record.span() {
+                Some(span) => digest.spans.push(entry(&record, &span, key)),
+                None => {
+                    if let Some(key) = key {
+                        let count = keys.keys.len();
+                        digest.instants.resize(count, 0);
+                        digest.instants[key as usize] += 1;
+                    }
+                }
+            }
+        }
+        digest.keys = keys.keys;
+        digest
+    }
+
+    fn includes(&self, record: &Record<'_>) -> bool {
+        if self.window.is_some_and(|window| !window.contains(&record.timestamp())) {
+            return false;
+        }
+        let Some(filter) = self.filter else { return true };
+        let at = record.timestamp();
+        let thread = self.survey.and_then(|survey| survey.threads.at(record.slot(), at));
+        let tick = self.survey.map_or(0, |survey| survey.ticks.tick_at(at));
+        filter.matches(&RecordFacts {
+            record: *record,
+            context: &self.context,
+            thread: thread.and_then(|thread| thread.name.as_deref()),
+            tick: u64::try_from(tick).unwrap_or(0),
+        })
+    }
+
+    fn key(&self, record: &Record<'_>, keys: &mut Keys) -> Option<u32> {
+        let kind = record.kind();
+        Some(match self.group_by {
+            GroupBy::Kind => keys.kind(kind),
+            GroupBy::Family => match registry::kind(kind) {
+                Some(info) => keys.any(RowKey::Family(info.family)),
+                None => keys.kind(kind),
+            },
+            GroupBy::Name => match kind {
+                id::SCHEDULER_CHUNK => match system_index(record) {
+                    Some(system) => keys.any(RowKey::System(system)),
+                    None => keys.kind(kind),
+                },
+                id::NAMED_SPAN => {
+                    let name = self.context.name(record)?;
+                    keys.any(RowKey::Text(name.into_owned()))
+                }
+                _ => keys.kind(kind),
+            },
+            GroupBy::System => match kind {
+                id::SCHEDULER_CHUNK | id::SCHEDULER_SYSTEM_SINGLE_THREADED => {
+                    keys.any(RowKey::System(system_index(record)?))
+                }
+                _ => return None,
+            },
+            GroupBy::Thread => keys.any(RowKey::Thread(match self.survey {
+                Some(survey) => survey.threads.index_at(record.slot(), record.timestamp())?,
+                None => usize::from(record.slot()),
+            })),
+        })
+    }
+
+    fn observe_gc(&self, record: &Record<'_>, gc: &mut GcCollector) {
+        let field = |name: &str| {
+            let field = decode::fields(record).find(|field| field.name == name)?;
+            field.value.as_i128().and_then(|value| i64::try_from(value).ok())
+        };
+        let count = || field("count").and_then(|count| u32::try_from(count).ok());
+        match record.kind() {
+            id::GC_START => gc.start(count().unwrap_or(0)),
+            id::GC_END => {
+                let generation =
+                    field("generation").and_then(|gen_| u8::try_from(gen_).ok()).unwrap_or(u8::MAX);
+                let pause = field("pauseDurationTicks");
+                gc.end(generation, count().unwrap_or(0), pause.map(|pause| self.gc_pause_ns(pause)));
+            }
+            id::GC_SUSPENSION => {
+                if let Some(span) = record.span() {
+                    gc.suspension(record.timestamp(), span.duration);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Files of the reference engine hold the pause in 100 ns units (brief 01 C-18).
+    fn gc_pause_ns(&self, pause: i64) -> i64 {
+        if self.context.own_dialect { self.context.clock.to_ns(pause) } else { pause.saturating_mul(100) }
+    }
+}
+
+fn entry(record: &Record<'_>, span: &SpanHead<'_>, key: Option<u32>) -> SpanEntry {
+    SpanEntry {
+        start: record.timestamp(),
+        duration: span.duration.max(0),
+        span_id: span.span_id,
+        key,
+        slot: record.slot(),
+        is_completion: registry::kind(record.kind()).is_some_and(|kind| kind.correlates_span_id.is_some()),
+    }
+}
+
+/// Numbers the keys of a block in order of appearance.
+#[derive(Default)]
+struct Keys {
+    keys: Vec<RowKey>,
+    by_key: HashMap<RowKey, u32>,
+    /// Shortcut for the most frequent sort of key.
+    by_kind: Vec<Option<u32>>,
+}
+
+impl Keys {
+    fn any(&mut self, key: RowKey) -> u32 {
+        let next = self.keys.len() as u32;
+        *self.by_key.entry(key).or_insert_with_key(|key| {
+            self.keys.push(key.clone());
+            next
+        })
+    }
+
+    #[inline]
+    fn kind(&mut self, kind: u8) -> u32 {
+        if let Some(Some(key)) = self.by_kind.get(usize::from(kind)) {
+            return *key;
+        }
+        let key = self.any(RowKey::Kind(kind));
+        self.by_kind.resize(256, None);
+        self.by_kind[usize::from(kind)] = Some(key);
+        key
+    }
+}

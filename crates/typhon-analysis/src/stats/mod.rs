@@ -1,0 +1,54 @@
+//! Where did the time go: one row per kind, family, name, system or thread (brief 11 §2.4, §5.3).
+//!
+//! Work is split for the parallel pipeline. [`StatsQuery::digest`] runs per block on any thread and shrinks the block
+//! to what counts; [`StatsCollector::absorb`] takes the digests in file order, nests the spans of every lane and fills
+//! the rows. Memory is bounded: waiting spans are settled when there are too many of them, durations go into a
+//! histogram when a row has too many.
+//!
+//! Self time uses *all* spans of a lane; filter and range only decide which spans enter the rows.
+
+mod collect;
+mod digest;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use collect::StatsCollector;
+pub use digest::BlockDigest;
+pub use rows::{Row, Stats};
+
+use crate::facts::TraceContext;
+use crate::filter::Filter;
+use crate::survey::Survey;
+use std::ops::Range;
+
+/// What a row stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GroupBy {
+    /// Event kind.
+    Kind,
+    /// Family of kinds.
+    Family,
+    /// What a bar says: system, user text or kind.
+    Name,
+    /// System of the schedule; only the spans in which a system runs (kinds 10 and 149) count.
+    System,
+    /// Thread, by slot and time.
+    Thread,
+}
+
+/// What to sum up.
+#[derive(Debug, Clone, Copy)]
+pub struct StatsQuery<'a> {
+    /// What a row stands for.
+    pub group_by: GroupBy,
+    /// Records that enter the rows; all when absent.
+    pub filter: Option<&'a Filter>,
+    /// Starts that enter the rows, in trace-clock ticks; all when absent.
+    pub window: Option<&'a Range<i64>>,
+    /// Names and times.
+    pub context: TraceContext<'a>,
+    /// Ticks and threads. Required to group by thread and for filters on tick or thread; without it such a filter
+    /// matches nothing, and all records of a slot are one thread.
+    pub survey: Option<&'a Survey>,
+}

@@ -1,0 +1,166 @@
+//! The rows of the table.
+
+use super::StatsQuery;
+use super::digest::RowKey;
+use crate::clock::Clock;
+use crate::gc::GcSummary;
+use crate::nesting::Nesting;
+use crate::quantile::Durations;
+use crate::survey::{Survey, Thread};
+use typhon_trace::registry;
+
+/// A row while it is being filled.
+#[derive(Debug, Default)]
+pub(super) struct RowData {
+    instants: u64,
+    durations_ns: Durations,
+    total_ns: u64,
+    self_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl RowData {
+    pub(super) fn add_instants(&mut self, count: u64) {
+        self.instants += count;
+    }
+
+    pub(super) fn add_span(&mut self, duration_ns: u64, self_ns: u64) {
+        self.min_ns = if self.durations_ns.count() == 0 { duration_ns } else { self.min_ns.min(duration_ns) };
+        self.max_ns = self.max_ns.max(duration_ns);
+        self.total_ns = self.total_ns.saturating_add(duration_ns);
+        self.self_ns = self.self_ns.saturating_add(self_ns);
+        self.durations_ns.push(duration_ns);
+    }
+}
+
+/// Adds a span whose place is known to its row, if it has one.
+pub(super) fn add_placed(rows: &mut [RowData], clock: Clock, step: Nesting<Option<u32>>) {
+    let Some((span, self_ticks, _)) = step.placed() else { return };
+    let Some(row) = span.item else { return };
+    let duration_ns = clock.to_ns(span.end.saturating_sub(span.start)) as u64;
+    rows[row as usize].add_span(duration_ns, clock.to_ns(self_ticks).max(0) as u64);
+}
+
+/// One finished row. Rows without a span have only a count.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What it stands for. May contain anything; it comes from the trace.
+    pub key: String,
+    /// Records, spans and instants.
+    pub count: u64,
+    /// Spans among them.
+    pub spans: u64,
+    /// Sum of durations, ns.
+    pub total_ns: u64,
+    /// Sum of self times, ns.
+    pub self_ns: u64,
+    /// Shortest, ns.
+    pub min_ns: u64,
+    /// Longest, ns.
+    pub max_ns: u64,
+    /// 50th, 95th and 99th percentile, ns.
+    pub p50_p95_p99_ns: [u64; 3],
+    /// Are the percentiles read from a histogram, within 1 %?
+    pub is_approximate: bool,
+    /// The durations, for histograms and comparisons.
+    pub durations_ns: Durations,
+}
+
+impl Row {
+    /// Mean duration of the spans, ns; 0 without spans.
+    pub fn mean_ns(&self) -> f64 {
+        if self.spans == 0 { 0.0 } else { self.total_ns as f64 / self.spans as f64 }
+    }
+}
+
+/// The finished table.
+#[derive(Debug)]
+pub struct Stats {
+    /// Rows, largest total first, then by count, then by name.
+    pub rows: Vec<Row>,
+    /// Garbage collections in the window, if the trace has any.
+    pub gc: Option<GcSummary>,
+    /// Length of the window that was looked at, ticks.
+    pub observed_ticks: i64,
+    /// Spans whose self time may be too large because they came out of order in a file too big to keep.
+    pub inexact_self_times: u64,
+    /// Ticks and threads of the whole trace.
+    pub survey: Survey,
+}
+
+/// Text of a key.
+pub(super) fn text(key: &RowKey, query: &StatsQuery<'_>) -> String {
+    match key {
+        RowKey::Kind(kind) => match registry::kind(*kind) {
+            Some(info) => info.name.to_owned(),
+            None => format!("kind {kind}"),
+        },
+        RowKey::Family(family) => (*family).to_owned(),
+        RowKey::System(index) => match query.context.tables.system_name(*index) {
+            Some(name) => name.to_owned(),
+            None => format!("system {index}"),
+        },
+        RowKey::Thread(index) => match query.survey {
+            Some(survey) => thread_text(survey.threads.all(), *index),
+            None => format!("slot {index}"),
+        },
+        RowKey::Text(text) => text.clone(),
+    }
+}
+
+/// Name of a thread, with its slot where several threads have that name.
+fn thread_text(threads: &[Thread], index: usize) -> String {
+    let label = threads[index].label();
+    match threads.iter().filter(|thread| thread.label() == label).count() {
+        0 | 1 => label.into_owned(),
+        _ => format!("{label} (slot {}.{})", threads[index].slot, threads[index].incarnation),
+    }
+}
+
+/// Sorts rows and reads their percentiles. Keys with the same text (a system named like a kind) become one row, since
+/// the reader of the table could not tell them apart.
+pub(super) fn finish(named: impl Iterator<Item = (String, RowData)>) -> Vec<Row> {
+    let mut by_text = std::collections::BTreeMap::<String, RowData>::new();
+    for (key, data) in named {
+        match by_text.entry(key) {
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(data);
+            }
+            std::collections::btree_map::Entry::Occupied(mut entry) => merge(entry.get_mut(), data),
+        }
+    }
+    let mut rows: Vec<Row> = by_text.into_iter().map(|(key, data)| row(key, data)).collect();
+    rows.sort_by(|a, b| (b.total_ns, b.count, &a.key).cmp(&(a.total_ns, a.count, &b.key)));
+    rows
+}
+
+fn merge(into: &mut RowData, data: RowData) {
+    into.instants += data.instants;
+    if data.durations_ns.count() == 0 {
+        return;
+    }
+    into.min_ns = if into.durations_ns.count() == 0 { data.min_ns } else { into.min_ns.min(data.min_ns) };
+    into.max_ns = into.max_ns.max(data.max_ns);
+    into.total_ns = into.total_ns.saturating_add(data.total_ns);
+    into.self_ns = into.self_ns.saturating_add(data.self_ns);
+    into.durations_ns.merge(data.durations_ns);
+}
+
+fn row(key: String, mut data: RowData) -> Row {
+    let spans = data.durations_ns.count();
+    let percentiles = data.durations_ns.percentiles([50.0, 95.0, 99.0]);
+    let p50_p95_p99_ns = percentiles.map_or([0; 3], |of| of.map(|p| p.value.clamp(data.min_ns, data.max_ns)));
+    Row {
+        key,
+        count: data.instants + spans,
+        spans,
+        total_ns: data.total_ns,
+        self_ns: data.self_ns,
+        min_ns: data.min_ns,
+        max_ns: data.max_ns,
+        p50_p95_p99_ns,
+        is_approximate: data.durations_ns.is_approximate(),
+        durations_ns: data.durations_ns,
+    }
+}

@@ -1,0 +1,269 @@
+//! What must be known of a whole trace before its records can be named: ticks and threads.
+//!
+//! Both are found by time, not by stream order: a record belongs to the last thread that claimed its slot before it,
+//! and to the tick that lasted at its start (brief 01 B-36, §9.2 "slot reuse relabels earlier lanes").
+
+use crate::ticks::{TickCollector, Ticks};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use typhon_trace::decode::{self, Value};
+use typhon_trace::record::Record;
+use typhon_trace::registry::id;
+
+/// A thread that held a slot for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// The slot.
+    pub slot: u8,
+    /// Threads that held the slot before.
+    pub incarnation: u32,
+    /// Its name; `None` when the trace does not tell.
+    pub name: Option<String>,
+    /// Thread number given by the recorder.
+    pub number: Option<i64>,
+    /// Value of ThreadKind; `None` in records from before format version 4.
+    pub kind: Option<u8>,
+    /// First timestamp that belongs to it, ticks; `i64::MIN` for the first of a slot.
+    pub from_ticks: i64,
+}
+
+impl Thread {
+    /// The name, or the slot's number where there is none.
+    pub fn label(&self) -> Cow<'_, str> {
+        match &self.name {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("slot {}", self.slot)),
+        }
+    }
+}
+
+/// The threads of a trace, by slot and time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Threads {
+    /// In order of slot, then time. Every slot with a record has at least one entry.
+    entries: Vec<Thread>,
+    /// Index of each slot's first entry, and how many it has.
+    by_slot: BTreeMap<u8, (usize, usize)>,
+}
+
+impl Threads {
+    /// All of them, in order of slot, then time.
+    pub fn all(&self) -> &[Thread] {
+        &self.entries
+    }
+
+    /// Index in [`Threads::all`] of the thread that held `slot` at a moment.
+    #[inline]
+    pub fn index_at(&self, slot: u8, timestamp: i64) -> Option<usize> {
+        let (first, count) = *self.by_slot.get(&slot)?;
+        let after = self.entries[first..first + count].partition_point(|entry| entry.from_ticks <= timestamp);
+        Some(first + after.saturating_sub(1))
+    }
+
+    /// The thread that held `slot` at a moment.
+    #[inline]
+    pub fn at(&self, slot: u8, timestamp: i64) -> Option<&Thread> {
+        self.index_at(slot, timestamp).map(|index| &self.entries[index])
+    }
+}
+
+/// Collects what a survey needs, block by block and in any order.
+#[derive(Debug, Clone)]
+pub struct SurveyCollector {
+    ticks: TickCollector,
+    infos: Vec<(u8, i64, Thread)>,
+    slots: [bool; 256],
+    first_ticks: i64,
+    last_ticks: i64,
+    records: u64,
+}
+
+impl Default for SurveyCollector {
+    fn default() -> Self {
+        Self {
+            ticks: TickCollector::default(),
+            infos: Vec::new(),
+            slots: [false; 256],
+            first_ticks: i64::MAX,
+            last_ticks: i64::MIN,
+            records: 0,
+        }
+    }
+}
+
+/// The result.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// Tick numbering.
+    pub ticks: Ticks,
+    /// Threads.
+    pub threads: Threads,
+    /// Earliest start of a record, ticks; 0 without records.
+    pub first_ticks: i64,
+    /// Latest end of a record, ticks; 0 without records.
+    pub last_ticks: i64,
+    /// Number of records.
+    pub records: u64,
+}
+
+impl Survey {
+    /// From the first record's start to the last one's end, ticks.
+    pub fn extent_ticks(&self) -> i64 {
+        self.last_ticks.saturating_sub(self.first_ticks)
+    }
+}
+
+impl SurveyCollector {
+    /// Looks at one record.
+    #[inline]
+    pub fn observe(&mut self, record: &Record<'_>) {
+        let start = record.timestamp();
+        let end = record.span().map_or(start, |span| start.saturating_add(span.duration.max(0)));
+        self.first_ticks = self.first_ticks.min(start);
+        self.last_ticks = self.last_ticks.max(end);
+        self.records += 1;
+        self.slots[usize::from(record.slot())] = true;
+        match record.kind() {
+            id::TICK_START => self.ticks.tick_start(start),
+            id::TICK_END => self.ticks.tick_end(start),
+            id::THREAD_INFO => self.thread_info(record),
+            kind => {
+                if let Some(tick) = anchor_field(kind).and_then(|name| integer_field(record, name)) {
+                    self.ticks.anchor(start, tick);
+                }
+            }
+        }
+    }
+
+    fn thread_info(&mut self, record: &Record<'_>) {
+        let name = decode::fields(record).find_map(|field| match field.value {
+            Value::Text(text) => Some(text.to_str_lossy().into_owned()),
+            _ => None,
+        });
+        let thread = Thread {
+            slot: record.slot(),
+            incarnation: 0,
+            name: name.filter(|name| !name.is_empty()),
+            number: integer_field(record, "managedThreadId"),
+            kind: integer_field(record, "threadKind").and_then(|kind| u8::try_from(kind).ok()),
+            from_ticks: i64::MIN,
+        };
+        self.infos.push((record.slot(), record.timestamp(), thread));
+    }
+
+    /// Adds everything that `other` collected.
+    pub fn merge(&mut self, other: Self) {
+        self.ticks.merge(other.ticks);
+        self.infos.extend(other.infos);
+        self.slots.iter_mut().zip(other.slots).for_each(|(mine, theirs)| *mine |= theirs);
+        self.first_ticks = self.first_ticks.min(other.first_ticks);
+        self.last_ticks = self.last_ticks.max(other.last_ticks);
+        self.records += other.records;
+    }
+
+    /// Resolves ticks and threads.
+    pub fn finish(self) -> Survey {
+        let is_empty = self.records == 0;
+        Survey {
+            threads: threads(self.infos, &self.slots),
+            ticks: self.ticks.finish(),
+            first_ticks: if is_empty { 0 } else { self.first_ticks },
+            last_ticks: if is_empty { 0 } else { self.last_ticks },
+            records: self.records,
+        }
+    }
+}
+
+/// The field that names the engine's tick in the kinds that anchor the numbering.
+fn anchor_field(kind: u8) -> Option<&'static str> {
+    match kind {
+        id::PER_TICK_SNAPSHOT => Some("tickNumber"),
+        id::SCHEDULER_OVERLOAD_DETECTOR | id::QUEUE_TICK_END => Some("tick"),
+        _ => None,
+    }
+}
+
+fn integer_field(record: &Record<'_>, name: &str) -> Option<i64> {
+    let field = decode::fields(record).find(|field| field.name == name)?;
+    field.value.as_i128().and_then(|value| i64::try_from(value).ok())
+}
+
+fn threads(mut infos: Vec<(u8, i64, Thread)>, slots: &[bool; 256]) -> Threads {
+    infos.sort_by_key(|(slot, timestamp, _)| (*slot, *timestamp));
+    let mut threads = Threads::default();
+    let mut infos = infos.into_iter().peekable();
+    for slot in (0..=255u8).filter(|slot| slots[usize::from(*slot)]) {
+        let first = threads.entries.len();
+        while let Some((_, timestamp, thread)) = infos.next_if(|(of, ..)| *of == slot) {
+            // Recorders repeat the record for late viewers: the same identity again is the same thread.
+            let identity = |thread: &Thread| (thread.name.clone(), thread.number, thread.kind);
+            let last = threads.entries[first..].last();
+            if last.is_some_and(|last| identity(last) == identity(&thread)) {
+                continue;
+            }
+            let incarnation = (threads.entries.len() - first) as u32;
+            let from_ticks = if incarnation == 0 { i64::MIN } else { timestamp };
+            threads.entries.push(Thread { incarnation, from_ticks, ..thread });
+        }
+        if threads.entries.len() == first {
+            let unnamed =
+                Thread { slot, incarnation: 0, name: None, number: None, kind: None, from_ticks: i64::MIN };
+            threads.entries.push(unnamed);
+        }
+        threads.by_slot.insert(slot, (first, threads.entries.len() - first));
+    }
+    threads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instant(kind: u8, slot: u8, timestamp: i64, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![(12 + payload.len()) as u8, 0, kind, slot];
+        bytes.extend_from_slice(&timestamp.to_le_bytes());
+        bytes.extend_from_slice(payload);
+        bytes
+    }
+
+    fn thread_info(slot: u8, timestamp: i64, number: i32, name: &str) -> Vec<u8> {
+        let mut payload = number.to_le_bytes().to_vec();
+        payload.extend_from_slice(&(name.len() as u16).to_le_bytes());
+        payload.extend_from_slice(name.as_bytes());
+        payload.push(1);
+        instant(id::THREAD_INFO, slot, timestamp, &payload)
+    }
+
+    fn survey(records: &[Vec<u8>]) -> Survey {
+        let mut collector = SurveyCollector::default();
+        records.iter().for_each(|bytes| collector.observe(&Record::parse(bytes).unwrap()));
+        collector.finish()
+    }
+
+    #[test]
+    fn a_slot_keeps_the_name_of_the_thread_that_held_it_at_the_time() {
+        let survey = survey(&[
+            thread_info(3, 500, 8, "B"),
+            thread_info(3, 100, 7, "A"),
+            thread_info(3, 300, 7, "A"),
+            instant(6, 9, 10, &[0; 8]),
+        ]);
+        let name = |slot, ts| survey.threads.at(slot, ts).map(|thread| thread.label().into_owned());
+        assert_eq!([50, 100, 499, 500].map(|ts| name(3, ts).unwrap()), ["A", "A", "A", "B"]);
+        assert_eq!((name(9, 0).as_deref(), name(4, 0)), (Some("slot 9"), None));
+        assert_eq!(survey.threads.all().iter().map(|t| t.incarnation).collect::<Vec<_>>(), [0, 1, 0]);
+        assert_eq!((survey.first_ticks, survey.last_ticks, survey.records), (10, 500, 4));
+    }
+
+    #[test]
+    fn b36_anchors_come_from_snapshots_detectors_and_queues() {
+        let mut snapshot = 41u32.to_le_bytes().to_vec();
+        snapshot.extend_from_slice(&[0; 6]);
+        let survey = survey(&[
+            instant(id::TICK_START, 0, 100, &[]),
+            instant(id::PER_TICK_SNAPSHOT, 0, 150, &snapshot),
+            instant(id::TICK_END, 0, 140, &[0, 1]),
+        ]);
+        assert_eq!(survey.ticks.tick_at(120), 42);
+    }
+}
