@@ -41,6 +41,9 @@ pub enum Nesting<T> {
         span: LaneSpan<T>,
         /// Spans around it; 0 = outermost.
         depth: u32,
+        /// A span inside it with the same start was reported by an earlier step, so this beginning comes too late for
+        /// readers that nest by order.
+        is_late: bool,
     },
     /// The innermost span that has begun ends.
     End {
@@ -160,13 +163,14 @@ impl<T: Copy> LaneNesting<T> {
         let mut roots = std::mem::take(&mut self.roots).into_iter().peekable();
         for span in &spans {
             while let Some(root) = roots.next_if(|root| root.key() < span.key()) {
-                self.inexact += u64::from(!walk.open(root, None));
+                self.inexact += u64::from(!walk.open(root, None, false));
             }
             self.inexact += u64::from(span.start < self.settled_until && walk.is_inside_root(span));
-            walk.open_span(*span);
+            let is_late = roots.peek().is_some_and(|root| root.start == span.start && root.end <= span.end);
+            walk.open_span(*span, is_late);
         }
         for root in roots {
-            self.inexact += u64::from(!walk.open(root, None));
+            self.inexact += u64::from(!walk.open(root, None, false));
         }
         walk.close_until(i64::MAX);
         self.roots = walk.roots;
@@ -216,7 +220,7 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
     }
 
     /// Opens an interval inside the innermost open one; `false` when it overlaps that one without nesting.
-    fn open(&mut self, root: Root, span: Option<LaneSpan<T>>) -> bool {
+    fn open(&mut self, root: Root, span: Option<LaneSpan<T>>, is_late: bool) -> bool {
         self.close_until(root.start);
         if let Some(parent) = self.stack.last_mut() {
             if root.end > parent.root.end {
@@ -225,15 +229,16 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
             parent.children_ticks = parent.children_ticks.saturating_add(root.ticks);
         }
         if let Some(span) = span {
-            (self.emit)(Nesting::Begin { span, depth: self.stack.len() as u32 });
+            (self.emit)(Nesting::Begin { span, depth: self.stack.len() as u32, is_late });
         }
         self.stack.push(Open { root, children_ticks: 0, span });
         true
     }
 
-    fn open_span(&mut self, span: LaneSpan<T>) {
+    fn open_span(&mut self, span: LaneSpan<T>, is_late: bool) {
         let ticks = span.end.saturating_sub(span.start);
-        if !self.open(Root { start: span.start, end: span.end, span_id: span.span_id, ticks }, Some(span)) {
+        let root = Root { start: span.start, end: span.end, span_id: span.span_id, ticks };
+        if !self.open(root, Some(span), is_late) {
             (self.emit)(Nesting::Overflow { span, depth: self.stack.len() as u32 });
         }
     }

@@ -3,7 +3,7 @@
 //! One object per line inside one array, so that a cut file can be mended by hand and diffed. Times are microseconds with
 //! three decimals. Every event carries process 1 and the lane as thread.
 
-use super::perfetto::{Annotation, EventText};
+use super::event::{Annotation, EventText};
 use std::io::{self, Write};
 
 /// Above this size browsers' viewers fail to load the file, so the command line warns.
@@ -163,7 +163,7 @@ fn named(line: &mut Vec<u8>, text: EventText<'_>) {
                 line.extend_from_slice(value.to_string().as_bytes())
             }
             Annotation::Double(value) => json_string(line, &value.to_string()),
-            Annotation::Text(value) => json_string(line, value),
+            Annotation::Text(ref value) => json_string(line, value),
         }
     }
     line.push(b'}');

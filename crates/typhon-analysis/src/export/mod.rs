@@ -1,8 +1,18 @@
-//! The same data in the formats of other tools.
+//! The same data in the formats of other tools (brief 11 §5.5).
 //!
-//! Writers here know the target format only: [`perfetto`] writes the protobuf that Perfetto's UI and trace processor read.
-//! They stream, keep no events, and are fed by the conversion of a whole file.
+//! [`convert`] walks a whole trace once it has been surveyed, nests the spans of every lane and hands slices, instants,
+//! counter values and arrows to an [`EventSink`]. [`perfetto`] and [`chrome`] are such sinks; they know their format and
+//! nothing else. Memory is bounded: spans wait only until their lane can be nested.
 
 pub mod chrome;
+mod convert;
+mod event;
 pub mod perfetto;
 mod protobuf;
+mod sinks;
+
+pub use convert::{
+    Conversion, ConvertError, ConvertQuery, EventSink, Exported, Links, Place, SourceEvent, convert,
+};
+pub use event::{Annotation, EventText};
+pub use sinks::{ChromeSink, PerfettoSink};

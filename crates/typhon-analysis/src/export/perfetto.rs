@@ -4,6 +4,7 @@
 //! the reader of the format sorts packets by timestamp and keeps the order of equal ones, so a caller that writes ends
 //! before begins at equal times, parents before children, gets exactly its nesting back.
 
+use super::event::{Annotation, EventText};
 use super::protobuf::Message;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -112,34 +113,6 @@ pub enum CounterUnit {
     Count = 2,
     /// Bytes.
     Bytes = 3,
-}
-
-/// Value of a debug annotation.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Annotation<'a> {
-    /// true or false.
-    Bool(bool),
-    /// Unsigned.
-    Uint(u64),
-    /// Signed.
-    Int(i64),
-    /// Floating point.
-    Double(f64),
-    /// Text.
-    Text(&'a str),
-}
-
-/// Name, category and extras of a slice's begin or of an instant.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct EventText<'a> {
-    /// What the bar says.
-    pub name: &'a str,
-    /// Group of names.
-    pub category: &'a str,
-    /// Fields, by name.
-    pub annotations: &'a [(&'a str, Annotation<'a>)],
-    /// Ids that connect this event with earlier and later ones of the same id.
-    pub flows: &'a [u64],
 }
 
 /// Writes a Perfetto trace.
@@ -300,7 +273,7 @@ impl<W: Write> PerfettoWriter<W> {
                 event.uint(field::event::NAME_IID, name.0);
                 for (id, (_, value)) in labels.iter().zip(text.annotations) {
                     event.message(field::event::DEBUG_ANNOTATION, |annotation| {
-                        annotate(annotation, id.0, *value)
+                        annotate(annotation, id.0, value)
                     });
                 }
                 for flow in text.flows {
@@ -332,14 +305,14 @@ fn intern_new(data: &mut Message, table: u32, (id, is_new): (u64, bool), text: &
     }
 }
 
-fn annotate(annotation: &mut Message, name: u64, value: Annotation<'_>) {
+fn annotate(annotation: &mut Message, name: u64, value: &Annotation<'_>) {
     use field::annotation as f;
     annotation.uint(f::NAME_IID, name);
-    match value {
+    match *value {
         Annotation::Bool(value) => annotation.uint(f::BOOL, u64::from(value)),
         Annotation::Uint(value) => annotation.uint(f::UINT, value),
         Annotation::Int(value) => annotation.int(f::INT, value),
         Annotation::Double(value) => annotation.double(f::DOUBLE, value),
-        Annotation::Text(value) => annotation.string(f::STRING, value),
+        Annotation::Text(ref value) => annotation.string(f::STRING, value),
     }
 }

@@ -1,0 +1,530 @@
+//! From records to slices, instants, counters and arrows.
+
+use super::event::{Annotation, EventText, annotations};
+use crate::facts::{RecordFacts, TraceContext};
+use crate::filter::Filter;
+use crate::nesting::{LaneNesting, Nesting};
+use crate::pipeline::{PipelineOptions, map_blocks};
+use crate::survey::Survey;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::sync::LazyLock;
+use typhon_trace::TraceError;
+use typhon_trace::decode::{self, Value};
+use typhon_trace::reader::{BlockFeed, Outcome, Source};
+use typhon_trace::record::Record;
+use typhon_trace::registry::{self, GaugeValueKind, id};
+
+/// Spans that may wait for nesting, over all lanes.
+const MAX_PENDING_SPANS: usize = 1 << 18;
+/// Parents on other threads that are remembered for arrows; beyond, arrows are left out and counted.
+const MAX_LINKS: usize = 1 << 20;
+
+/// What to convert.
+#[derive(Debug, Clone, Copy)]
+pub struct ConvertQuery<'a> {
+    /// Records to convert; all when absent.
+    pub filter: Option<&'a Filter>,
+    /// Starts to convert, in trace-clock ticks; all when absent.
+    pub window: Option<&'a Range<i64>>,
+    /// Names and times.
+    pub context: &'a TraceContext<'a>,
+    /// Ticks and threads.
+    pub survey: &'a Survey,
+    /// Spans with children on other threads.
+    pub links: &'a Links,
+}
+
+/// Ids of spans that other threads name as parent: the starting points of arrows.
+#[derive(Debug, Clone, Default)]
+pub struct Links {
+    parents: HashSet<u64>,
+    left_out: u64,
+}
+
+impl Links {
+    /// Looks at one record of the survey pass. A span id holds the slot that opened it in its highest byte
+    /// (brief 01 B-13), which tells a parent of another thread without knowing the parent.
+    #[inline]
+    pub fn observe(&mut self, record: &Record<'_>) {
+        let Some(span) = record.span() else { return };
+        let parent = span.parent_span_id;
+        if parent == 0 || (parent >> 56) as u8 == record.slot() || self.parents.contains(&parent) {
+            return;
+        }
+        if self.parents.len() < MAX_LINKS {
+            self.parents.insert(parent);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Adds what `other` found.
+    pub fn merge(&mut self, other: Self) {
+        self.left_out += other.left_out;
+        for parent in other.parents {
+            if self.parents.len() < MAX_LINKS {
+                self.parents.insert(parent);
+            } else {
+                self.left_out += 1;
+            }
+        }
+    }
+
+    /// Arrows that are not drawn because there are too many.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+}
+
+/// Where an event is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// Lane of a thread: its index in the survey.
+    Thread(usize),
+    /// Row below a lane for slices that overlap without nesting, from 0.
+    Overlap {
+        /// The lane.
+        thread: usize,
+        /// The row.
+        row: usize,
+    },
+    /// Collections and suspensions of the managed runtime.
+    Gc,
+    /// Row for suspensions that overlap, from 0.
+    GcOverlap(usize),
+    /// Ticks.
+    Ticks,
+}
+
+/// A record on its way out.
+#[derive(Debug, Clone, Copy)]
+pub struct SourceEvent<'a> {
+    record: Record<'a>,
+    context: &'a TraceContext<'a>,
+    links: &'a Links,
+}
+
+impl SourceEvent<'_> {
+    /// Hands name, category, fields and arrows to `write`.
+    pub fn with_text<R>(&self, write: impl FnOnce(EventText<'_>) -> R) -> R {
+        let name = self.context.name(&self.record);
+        let unknown = name.is_none().then(|| format!("kind {}", self.record.kind()));
+        let mut flows = [0; 2];
+        let flows = self.flows(&mut flows);
+        let annotations = annotations(&self.record);
+        write(EventText {
+            name: name.as_deref().or(unknown.as_deref()).unwrap_or_default(),
+            category: registry::kind(self.record.kind()).map_or("Unknown", |kind| kind.family),
+            annotations: &annotations,
+            flows,
+        })
+    }
+
+    /// Arrows touching the record: from a kick-off to its completion, from a parent to children of other threads.
+    fn flows<'b>(&self, buffer: &'b mut [u64; 2]) -> &'b [u64] {
+        let Some(span) = self.record.span() else { return &[] };
+        let kind = registry::kind(self.record.kind());
+        let is_completion = kind.is_some_and(|kind| kind.correlates_span_id.is_some());
+        let mut count = 0;
+        if is_completion || is_kick_off(self.record.kind()) || self.links.parents.contains(&span.span_id) {
+            buffer[count] = span.span_id;
+            count += 1;
+        }
+        if self.links.parents.contains(&span.parent_span_id)
+            && (span.parent_span_id >> 56) as u8 != self.record.slot()
+        {
+            buffer[count] = span.parent_span_id;
+            count += 1;
+        }
+        &buffer[..count]
+    }
+
+    /// Is this the end of arrow `flow` rather than its start?
+    pub fn is_flow_target(&self, flow: u64) -> bool {
+        let kind = registry::kind(self.record.kind());
+        kind.is_some_and(|kind| kind.correlates_span_id.is_some())
+            || self.record.span().is_some_and(|span| span.span_id != flow)
+    }
+}
+
+/// Does a completion of another kind repeat the span id of this kind?
+fn is_kick_off(kind: u8) -> bool {
+    static KICK_OFFS: LazyLock<HashSet<u8>> =
+        LazyLock::new(|| registry::KINDS.iter().filter_map(|kind| kind.correlates_span_id).collect());
+    KICK_OFFS.contains(&kind)
+}
+
+/// Receives a trace. Times are nanoseconds of the trace clock. Slices of a place begin and end in nesting order.
+pub trait EventSink {
+    /// A place is used for the first time.
+    fn place(&mut self, place: Place, label: &str) -> io::Result<()>;
+    /// A slice begins.
+    fn begin(&mut self, place: Place, start_ns: i64, event: &SourceEvent<'_>) -> io::Result<()>;
+    /// The innermost slice of the place ends; it began at `start_ns`.
+    fn end(&mut self, place: Place, start_ns: i64, end_ns: i64, event: &SourceEvent<'_>) -> io::Result<()>;
+    /// A point in time.
+    fn instant(&mut self, place: Place, at_ns: i64, event: &SourceEvent<'_>) -> io::Result<()>;
+    /// A gauge value. `name` is unique for the gauge.
+    fn counter(
+        &mut self,
+        name: &str,
+        kind: GaugeValueKind,
+        at_ns: i64,
+        value: Annotation<'_>,
+    ) -> io::Result<()>;
+    /// A whole tick.
+    fn tick(&mut self, start_ns: i64, end_ns: i64, number: i64) -> io::Result<()>;
+}
+
+/// How much was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Records read, before filter and range.
+    pub records: u64,
+    /// Slices made of spans.
+    pub slices: u64,
+    /// Instants.
+    pub instants: u64,
+    /// Counter values made of gauges.
+    pub counters: u64,
+    /// Slices made of ticks.
+    pub ticks: u64,
+}
+
+/// What ended a conversion early.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// The source cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The destination cannot be written.
+    #[error("write failed")]
+    Write(#[from] io::Error),
+}
+
+/// The outcome of [`convert`].
+#[derive(Debug)]
+pub struct Conversion {
+    /// What was written.
+    pub exported: Exported,
+    /// What reading found.
+    pub outcome: Outcome,
+}
+
+/// Converts a trace. `None` when `progress`, which gets the file offset reached, broke off.
+pub fn convert<S: Source + Send>(
+    feed: BlockFeed<S>,
+    options: PipelineOptions,
+    query: ConvertQuery<'_>,
+    sink: &mut impl EventSink,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Option<Conversion>, ConvertError> {
+    let mut converter = Converter::new(query, sink);
+    let copy = || {
+        |block: &typhon_trace::reader::BlockBuffer| {
+            let mut bytes = Vec::with_capacity(block.walked().len());
+            block.events().for_each(|record| bytes.extend_from_slice(record.bytes()));
+            bytes
+        }
+    };
+    let outcome = map_blocks(feed, options, copy, |block| {
+        let end = block.summary.entry.end();
+        if block.delivered {
+            converter.block(block.payload)?;
+        }
+        Ok::<_, ConvertError>(progress(end))
+    })?;
+    let Some(outcome) = outcome else { return Ok(None) };
+    let exported = converter.finish()?;
+    Ok(Some(Conversion { exported, outcome }))
+}
+
+/// Where the bytes of a waiting span are.
+#[derive(Debug, Clone, Copy)]
+struct Handle {
+    page: u32,
+    offset: u32,
+    thread: u32,
+}
+
+/// A decoded block of which spans are still waiting.
+struct Page {
+    bytes: Vec<u8>,
+    waiting: u32,
+}
+
+struct Converter<'a, K> {
+    query: ConvertQuery<'a>,
+    out: Output<'a, K>,
+    lanes: BTreeMap<LaneKey, LaneNesting<Handle>>,
+    pages: HashMap<u32, Page>,
+    next_page: u32,
+    pending: usize,
+}
+
+/// Spans that nest together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum LaneKey {
+    Slot(u8),
+    Gc,
+}
+
+impl<'a, K: EventSink> Converter<'a, K> {
+    fn new(query: ConvertQuery<'a>, sink: &'a mut K) -> Self {
+        let out = Output {
+            query,
+            sink,
+            places: HashSet::new(),
+            overlaps: HashMap::new(),
+            open_late: HashMap::new(),
+            exported: Exported::default(),
+        };
+        Self { query, out, lanes: BTreeMap::new(), pages: HashMap::new(), next_page: 0, pending: 0 }
+    }
+
+    fn block(&mut self, bytes: Vec<u8>) -> io::Result<()> {
+        let page = self.next_page;
+        self.next_page = self.next_page.wrapping_add(1);
+        let (mut offset, mut waiting) = (0, 0);
+        while let Ok(record) = Record::parse(&bytes[offset..]) {
+            self.out.exported.records += 1;
+            let at = offset as u32;
+            offset += record.size();
+            let thread = self.query.survey.threads.index_at(record.slot(), record.timestamp()).unwrap_or(0);
+            if !self.query.includes(&record, thread) {
+                continue;
+            }
+            let Some(span) = record.span() else {
+                self.out.instant(&record, thread)?;
+                continue;
+            };
+            if registry::kind(record.kind()).is_some_and(|kind| kind.correlates_span_id.is_some()) {
+                self.out.overlapping(&record, thread)?;
+                continue;
+            }
+            let key =
+                if record.kind() == id::GC_SUSPENSION { LaneKey::Gc } else { LaneKey::Slot(record.slot()) };
+            let handle = Handle { page, offset: at, thread: thread as u32 };
+            let lane = self.lanes.entry(key).or_default();
+            lane.push(record.timestamp(), span.duration, span.span_id, handle);
+            waiting += 1;
+        }
+        if waiting > 0 {
+            self.pending += waiting as usize;
+            self.pages.insert(page, Page { bytes, waiting });
+        }
+        while self.pending > MAX_PENDING_SPANS && self.settle_largest()? {}
+        Ok(())
+    }
+
+    /// `false` when no lane can be settled further.
+    fn settle_largest(&mut self) -> io::Result<bool> {
+        let Some(lane) = self.lanes.values_mut().max_by_key(|lane| lane.pending()) else { return Ok(false) };
+        let before = lane.pending();
+        let mut steps = Vec::new();
+        lane.settle_half(|step| steps.push(step));
+        self.pending -= before - lane.pending();
+        let progressed = lane.pending() < before;
+        self.write_steps(&steps)?;
+        Ok(progressed)
+    }
+
+    fn write_steps(&mut self, steps: &[Nesting<Handle>]) -> io::Result<()> {
+        for step in steps {
+            let (Nesting::Begin { span, .. } | Nesting::End { span, .. } | Nesting::Overflow { span, .. }) =
+                step;
+            let handle = span.item;
+            let Some(page) = self.pages.get_mut(&handle.page) else { continue };
+            if let Ok(record) = Record::parse(&page.bytes[handle.offset as usize..]) {
+                self.out.step(step, &record, handle.thread as usize)?;
+            }
+            if !matches!(step, Nesting::Begin { .. }) {
+                page.waiting -= 1;
+                if page.waiting == 0 {
+                    self.pages.remove(&handle.page);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<Exported> {
+        for (_, mut lane) in std::mem::take(&mut self.lanes) {
+            let mut steps = Vec::new();
+            lane.settle_all(|step| steps.push(step));
+            self.write_steps(&steps)?;
+        }
+        self.out.ticks()?;
+        Ok(self.out.exported)
+    }
+}
+
+impl<'a> ConvertQuery<'a> {
+    fn event<'r>(&self, record: &Record<'r>) -> SourceEvent<'r>
+    where
+        'a: 'r,
+    {
+        SourceEvent { record: *record, context: self.context, links: self.links }
+    }
+
+    fn ns(&self, ticks: i64) -> i64 {
+        self.context.clock.to_ns(ticks)
+    }
+
+    fn includes(&self, record: &Record<'_>, thread: usize) -> bool {
+        if self.window.is_some_and(|window| !window.contains(&record.timestamp())) {
+            return false;
+        }
+        let Some(filter) = self.filter else { return true };
+        let thread = self.survey.threads.all().get(thread);
+        filter.matches(&RecordFacts {
+            record: *record,
+            context: self.context,
+            thread: thread.and_then(|thread| thread.name.as_deref()),
+            tick: u64::try_from(self.survey.ticks.tick_at(record.timestamp())).unwrap_or(0),
+        })
+    }
+}
+
+/// Chooses places and feeds the sink.
+struct Output<'a, K> {
+    query: ConvertQuery<'a>,
+    sink: &'a mut K,
+    places: HashSet<Place>,
+    /// End of the last slice in each overlap row, by home place.
+    overlaps: HashMap<Place, Vec<i64>>,
+    /// Ids of open slices that went to an overlap row although they nest, by home place.
+    open_late: HashMap<Place, Vec<u64>>,
+    exported: Exported,
+}
+
+impl<K: EventSink> Output<'_, K> {
+    fn step(&mut self, step: &Nesting<Handle>, record: &Record<'_>, thread: usize) -> io::Result<()> {
+        let home = home(record, thread);
+        match step {
+            Nesting::Begin { span, is_late: true, .. } => {
+                self.open_late.entry(home).or_default().push(span.span_id);
+                self.overlapping(record, thread)
+            }
+            Nesting::Begin { .. } => {
+                self.exported.slices += 1;
+                self.use_place(home)?;
+                let event = self.query.event(record);
+                self.sink.begin(home, self.query.ns(record.timestamp()), &event)
+            }
+            Nesting::End { span, .. } => {
+                let late = self.open_late.get_mut(&home);
+                if late.is_some_and(|ids| ids.pop_if(|id| *id == span.span_id).is_some()) {
+                    return Ok(());
+                }
+                let event = self.query.event(record);
+                self.sink.end(home, self.query.ns(span.start), self.query.ns(span.end), &event)
+            }
+            Nesting::Overflow { .. } => self.overlapping(record, thread),
+        }
+    }
+
+    /// A slice that nests nowhere: the first overlap row that is free takes it.
+    fn overlapping(&mut self, record: &Record<'_>, thread: usize) -> io::Result<()> {
+        let Some(span) = record.span() else { return Ok(()) };
+        let home = home(record, thread);
+        let start = record.timestamp();
+        let end = start.saturating_add(span.duration.max(0));
+        let rows = self.overlaps.entry(home).or_default();
+        let row = rows.iter().position(|free_from| *free_from <= start).unwrap_or(rows.len());
+        rows.resize(rows.len().max(row + 1), i64::MIN);
+        rows[row] = end;
+        let place = if home == Place::Gc { Place::GcOverlap(row) } else { Place::Overlap { thread, row } };
+        self.exported.slices += 1;
+        self.use_place(place)?;
+        let event = self.query.event(record);
+        let (start_ns, end_ns) = (self.query.ns(start), self.query.ns(end));
+        self.sink.begin(place, start_ns, &event)?;
+        self.sink.end(place, start_ns, end_ns, &event)
+    }
+
+    fn instant(&mut self, record: &Record<'_>, thread: usize) -> io::Result<()> {
+        let at_ns = self.query.ns(record.timestamp());
+        if record.kind() == id::PER_TICK_SNAPSHOT {
+            self.gauges(record, at_ns)?;
+        }
+        let place = home(record, thread);
+        self.exported.instants += 1;
+        self.use_place(place)?;
+        let event = self.query.event(record);
+        self.sink.instant(place, at_ns, &event)
+    }
+
+    fn gauges(&mut self, record: &Record<'_>, at_ns: i64) -> io::Result<()> {
+        for field in decode::fields(record) {
+            let Value::Gauges(gauges) = field.value else { continue };
+            for gauge in gauges {
+                let name = match registry::gauge(gauge.id) {
+                    Some(info) => info.name.to_owned(),
+                    None => format!("gauge 0x{:04x}", gauge.id),
+                };
+                let value = gauge.value.as_i128();
+                let value = match u64::try_from(value) {
+                    Ok(value) => Annotation::Uint(value),
+                    Err(_) => Annotation::Int(value as i64),
+                };
+                self.exported.counters += 1;
+                self.sink.counter(&name, gauge.value.kind(), at_ns, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ticks(&mut self) -> io::Result<()> {
+        let ticks = &self.query.survey.ticks;
+        for (index, start) in ticks.starts().iter().enumerate() {
+            let ordinal = index as u64 + 1;
+            if self.query.window.is_some_and(|window| !window.contains(start)) {
+                continue;
+            }
+            let end = start.saturating_add(
+                ticks
+                    .duration(ordinal)
+                    .unwrap_or_else(|| self.query.survey.last_ticks.saturating_sub(*start)),
+            );
+            self.use_place(Place::Ticks)?;
+            self.exported.ticks += 1;
+            self.sink.tick(self.query.ns(*start), self.query.ns(end), ticks.shown(ordinal))?;
+        }
+        Ok(())
+    }
+
+    fn use_place(&mut self, place: Place) -> io::Result<()> {
+        if !self.places.insert(place) {
+            return Ok(());
+        }
+        let thread = |thread: usize| match self.query.survey.threads.all().get(thread) {
+            Some(thread) => thread.label().into_owned(),
+            None => String::from("unknown thread"),
+        };
+        let label = match place {
+            Place::Thread(index) => thread(index),
+            Place::Overlap { thread: index, row } => {
+                self.use_place(Place::Thread(index))?;
+                format!("{} overlap {}", thread(index), row + 1)
+            }
+            Place::Gc => String::from("GC"),
+            Place::GcOverlap(row) => {
+                self.use_place(Place::Gc)?;
+                format!("GC overlap {}", row + 1)
+            }
+            Place::Ticks => String::from("Ticks"),
+        };
+        self.sink.place(place, &label)
+    }
+}
+
+/// The lane a record belongs to: collections belong to the process, not to the thread that reported them.
+fn home(record: &Record<'_>, thread: usize) -> Place {
+    match record.kind() {
+        id::GC_START | id::GC_END | id::GC_SUSPENSION => Place::Gc,
+        _ => Place::Thread(thread),
+    }
+}
