@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod diff;
 pub mod export;
 pub mod facts;
 pub mod filter;
