@@ -33,6 +33,7 @@ pub mod query_definition;
 pub mod reader;
 pub mod record;
 pub mod registry;
+pub mod repair;
 pub mod tables;
 pub mod trailer;
 mod wire;

@@ -153,6 +153,12 @@ impl BlockBuffer {
         &self.data[..bytes]
     }
 
+    /// The bytes of all events, when they are in one piece; `None` when short spans stand between them.
+    pub fn events_bytes(&self) -> Option<&[u8]> {
+        let summary = self.summary.as_ref()?;
+        (summary.short_spans == 0).then(|| &self.walked()[marker_bytes(summary)..])
+    }
+
     /// The events of the block in stored order, each with its offset in the decompressed block. Checksum markers and
     /// spans shorter than their own header are left out.
     pub fn events(&self) -> Events<'_> {

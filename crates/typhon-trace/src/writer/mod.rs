@@ -280,6 +280,11 @@ impl<S: TraceSink> TraceWriter<S> {
         self.output.into_sink()
     }
 
+    /// Gives the sink back, and the report if the file was closed.
+    pub fn into_parts(self) -> (S, Option<CloseReport>) {
+        (self.output.into_sink(), self.closed)
+    }
+
     fn check_open(&self) -> Result<(), TraceError> {
         if self.closed.is_some() { Err(TraceError::AlreadyClosed) } else { Ok(()) }
     }

@@ -15,15 +15,15 @@ use typhon_trace::trailer::{
 };
 use typhon_trace::writer::{CloseInfo, TraceWriter, WriterOptions};
 
-pub const SALVAGE: ReadOptions = ReadOptions { salvage: true };
-pub const PLAIN: ReadOptions = ReadOptions { salvage: false };
+pub(crate) const SALVAGE: ReadOptions = ReadOptions { salvage: true };
+pub(crate) const PLAIN: ReadOptions = ReadOptions { salvage: false };
 
 /// An instant without payload: TickStart.
-pub fn tick_start(timestamp: i64) -> Vec<u8> {
+pub(crate) fn tick_start(timestamp: i64) -> Vec<u8> {
     record(0, timestamp, &[])
 }
 
-pub fn record(kind: u8, timestamp: i64, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn record(kind: u8, timestamp: i64, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend_from_slice(&(12 + payload.len() as u16).to_le_bytes());
     bytes.extend_from_slice(&[kind, 3]);
@@ -33,7 +33,7 @@ pub fn record(kind: u8, timestamp: i64, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Records with values that do not compress away, so that blocks hold literals and matches.
-pub fn records(seed: i64, count: i64) -> Vec<u8> {
+pub(crate) fn records(seed: i64, count: i64) -> Vec<u8> {
     let one = |n: i64| {
         let payload = (seed * 1_000 + n).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64).to_le_bytes();
         if n == 0 { tick_start(seed * 1_000) } else { record(131, seed * 1_000 + n, &payload) }
@@ -41,28 +41,28 @@ pub fn records(seed: i64, count: i64) -> Vec<u8> {
     (0..count).flat_map(one).collect()
 }
 
-pub fn names(entries: &[(u16, &str)]) -> SpanNames {
+pub(crate) fn names(entries: &[(u16, &str)]) -> SpanNames {
     let mut names = SpanNames::default();
     entries.iter().for_each(|(id, name)| names.push(*id, *name));
     names
 }
 
 /// What to put into a file.
-pub struct Recipe {
+pub(crate) struct Recipe {
     /// Events per block.
-    pub blocks: Vec<i64>,
+    pub(crate) blocks: Vec<i64>,
     /// A span name table before this block.
-    pub names_before: Option<usize>,
-    pub sections: bool,
-    pub close: bool,
+    pub(crate) names_before: Option<usize>,
+    pub(crate) sections: bool,
+    pub(crate) close: bool,
 }
 
 impl Recipe {
-    pub fn full() -> Self {
+    pub(crate) fn full() -> Self {
         Self { blocks: vec![3, 1, 5], names_before: Some(1), sections: true, close: true }
     }
 
-    pub fn write(&self) -> Vec<u8> {
+    pub(crate) fn write(&self) -> Vec<u8> {
         let tables = Tables {
             archetypes: vec![Archetype { archetype_id: 4, name: "Ant".to_owned(), routing_id: 7 }],
             component_types: vec![ComponentType { component_type_id: 1, name: "Position".to_owned() }],
@@ -110,21 +110,21 @@ fn add_sections(info: &mut CloseInfo) {
 }
 
 /// A recording of the reference engine.
-pub fn reference_file(name: &str) -> Vec<u8> {
+pub(crate) fn reference_file(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)).unwrap()
 }
 
 /// One block as a test sees it.
 #[derive(Debug, PartialEq, Eq, Clone)]
-pub struct SeenBlock {
-    pub offset: u64,
-    pub verdict: Verdict,
-    pub delivered: bool,
+pub(crate) struct SeenBlock {
+    pub(crate) offset: u64,
+    pub(crate) verdict: Verdict,
+    pub(crate) delivered: bool,
     /// The events' bytes, one after the other.
-    pub events: Vec<u8>,
+    pub(crate) events: Vec<u8>,
 }
 
-pub fn seen(block: &Sequenced<typhon_trace::reader::BlockBuffer>) -> SeenBlock {
+pub(crate) fn seen(block: &Sequenced<typhon_trace::reader::BlockBuffer>) -> SeenBlock {
     SeenBlock {
         offset: block.summary.entry.offset,
         verdict: block.verdict,
@@ -134,7 +134,7 @@ pub fn seen(block: &Sequenced<typhon_trace::reader::BlockBuffer>) -> SeenBlock {
 }
 
 /// Everything that a stream reader gives.
-pub fn read(file: &[u8], options: ReadOptions) -> Result<(Vec<SeenBlock>, Outcome), TraceError> {
+pub(crate) fn read(file: &[u8], options: ReadOptions) -> Result<(Vec<SeenBlock>, Outcome), TraceError> {
     let mut reader = StreamReader::from_reader(file, options)?;
     let mut blocks = Vec::new();
     while let Some(block) = reader.next_block()? {
@@ -143,6 +143,6 @@ pub fn read(file: &[u8], options: ReadOptions) -> Result<(Vec<SeenBlock>, Outcom
     Ok((blocks, reader.finish()?))
 }
 
-pub fn verify_bytes(file: &[u8], options: ReadOptions) -> Result<VerifyReport, TraceError> {
+pub(crate) fn verify_bytes(file: &[u8], options: ReadOptions) -> Result<VerifyReport, TraceError> {
     verify(StreamReader::from_reader(file, options)?, VerifyOptions { deep: true }, |_| ())
 }

@@ -1,0 +1,106 @@
+//! What `repair` writes: a closed, sound file with everything that could be read.
+
+use std::io::Cursor;
+
+use typhon_trace::NoticeCode;
+use typhon_trace::reader::{FileVerdict, ReadOptions, TraceFile};
+use typhon_trace::repair::{CountingSink, RepairReport, repair};
+
+use super::fixture::{PLAIN, Recipe, SALVAGE, read, records, reference_file, verify_bytes};
+
+fn repaired(file: &[u8], options: ReadOptions) -> (Vec<u8>, RepairReport) {
+    let source = TraceFile::open(file).unwrap();
+    let (sink, report) = repair(&source, options, Cursor::new(Vec::new()), |_| ()).unwrap();
+    assert!(report.written.complete, "{:?}", report.written);
+    (sink.into_inner(), report)
+}
+
+fn events(file: &[u8], options: ReadOptions) -> Vec<u8> {
+    let (blocks, _) = read(file, options).unwrap();
+    blocks.iter().filter(|block| block.delivered).flat_map(|block| block.events.clone()).collect()
+}
+
+#[test]
+fn a_repaired_crash_opens_clean_with_every_complete_block() {
+    let file = Recipe { close: false, ..Recipe::full() }.write();
+    for cut in [file.len(), file.len() - 1, file.len() - 30] {
+        let (copy, report) = repaired(&file[..cut], PLAIN);
+        assert_eq!(verify_bytes(&copy, PLAIN).unwrap().verdict, FileVerdict::Sound);
+        assert_eq!(events(&copy, PLAIN), events(&file[..cut], PLAIN));
+        assert_eq!(report.losses.is_empty(), cut == file.len());
+        let header = TraceFile::open(&copy).unwrap().header().clone();
+        assert!(header.is_closed() && header.duration_ticks > 0 && header.tick_count > 0);
+        let (_, outcome) = read(&copy, PLAIN).unwrap();
+        assert_eq!(outcome.span_names.get(1), Some("hunt"));
+    }
+}
+
+#[test]
+fn a_repaired_file_keeps_sections_and_the_header() {
+    let mut file = Recipe::full().write();
+    let (blocks, before) = read(&file, PLAIN).unwrap();
+    file[blocks[2].offset as usize + 3] = 0x7F;
+    let (copy, report) = repaired(&file, PLAIN);
+    assert_eq!(verify_bytes(&copy, PLAIN).unwrap().verdict, FileVerdict::Sound);
+    assert_eq!(events(&copy, PLAIN), [records(1, 3), records(2, 1)].concat());
+    assert!(report.losses.iter().any(|notice| notice.code == NoticeCode::BadBlockHeader));
+    let (_, after) = read(&copy, PLAIN).unwrap();
+    assert_eq!(after.sections.cpu_samples, before.sections.cpu_samples);
+    assert_eq!(after.sections.source_manifest, before.sections.source_manifest);
+    let header = TraceFile::open(&copy).unwrap().header().clone();
+    assert_eq!((header.database_name.as_str(), header.tsn_min, header.tsn_max), ("hill", 5, 17));
+}
+
+#[test]
+fn salvage_copies_what_lies_behind_damage_and_what_does_not_match() {
+    let mut file = Recipe { blocks: vec![3, 1, 5, 2], names_before: None, ..Recipe::full() }.write();
+    let (blocks, _) = read(&file, PLAIN).unwrap();
+    file[blocks[1].offset as usize + 3] = 0x7F;
+    file[blocks[3].offset as usize - 1] ^= 1;
+    let (copy, _) = repaired(&file, PLAIN);
+    assert_eq!(events(&copy, PLAIN), records(1, 3));
+    let (copy, report) = repaired(&file, SALVAGE);
+    assert_eq!(verify_bytes(&copy, PLAIN).unwrap().verdict, FileVerdict::Sound);
+    assert_eq!(events(&copy, PLAIN), events(&file, SALVAGE));
+    assert_eq!(report.written.records, 3 + 5 + 2);
+    assert!(report.losses.iter().any(|notice| notice.code == NoticeCode::ChecksumBlock));
+}
+
+#[test]
+fn a_copy_of_a_reference_file_reads_back_equal() {
+    for name in ["all-kinds.typhon-trace", "guide-shard.typhon-trace", "anthill.typhon-trace"] {
+        let file = reference_file(name);
+        let (copy, report) = repaired(&file, PLAIN);
+        assert_eq!(report.losses, []);
+        let verdict = verify_bytes(&copy, PLAIN).unwrap();
+        assert!(verdict.verdict <= FileVerdict::SoundWithNotices, "{:?}", verdict.findings);
+        assert_eq!(events(&copy, PLAIN), events(&file, PLAIN));
+        let (source, copied) = (TraceFile::open(&file).unwrap(), TraceFile::open(&copy).unwrap());
+        let mut header = copied.header().clone();
+        header.offsets = source.header().offsets;
+        assert_eq!(&header, source.header());
+        assert_eq!(copied.tables(), source.tables());
+        let contents = |file: &TraceFile<&Vec<u8>>| {
+            let mut sections = file.sections().clone();
+            sections.places.clear();
+            sections
+        };
+        assert_eq!(contents(&copied), contents(&source));
+    }
+}
+
+#[test]
+fn a_copy_of_a_copy_is_the_same_file() {
+    let (copy, _) = repaired(&Recipe::full().write(), PLAIN);
+    let (again, _) = repaired(&copy, PLAIN);
+    assert!(copy == again, "the second copy differs");
+}
+
+#[test]
+fn a_dry_run_counts_what_a_repair_writes() {
+    let file = reference_file("guide-shard.typhon-trace");
+    let (copy, report) = repaired(&file, PLAIN);
+    let source = TraceFile::open(&file).unwrap();
+    let (_, dry) = repair(&source, PLAIN, CountingSink::default(), |_| ()).unwrap();
+    assert_eq!((dry.written.bytes, dry.written.records), (copy.len() as u64, report.written.records));
+}
