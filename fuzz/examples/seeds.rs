@@ -26,6 +26,17 @@ const FILTERS: &[&str] = &[
     "!name~^x?y+$",
 ];
 
+/// Two files and some variables, as the target `config` takes them: separated by zero bytes.
+const CONFIGURATIONS: &[&str] = &[
+    "{ \"Typhon\": { \"Profiler\": { \"Enabled\": true, \"Trace\": \"x.typhon-trace\", // comment\n \"Live\": 9100 } } }",
+    "{ \"Typhon:Profiler:Storage\": { \"Enabled\": \"on\", \"PageCache\": { \"Enabled\": 1 }, }, }\0\
+     {\"Typhon\": {\"Profiler\": {\"Kinds\": {\"Unsuppress\": [\"DataIndexBTreeSearch\", 50], \"Suppress\": \"4,Instant\"}}}}\0\
+     TYPHON__PROFILER__ENABLED=true\0TYPHON__PROFILER__BUFFERBUDGETMIB=0\0typhon__profiler__trcae=x",
+    "{\"Typhon\": {\"Profiler\": {\"ECS\": {\"Query\": {\"Constraint\": {\"Enabled\": {\"Enabled\": false}}}}}}}\0{}\0\
+     TYPHON__PROFILER__GCTRACING__TARGET=listen:/run/x\0TYPHON__PROFILER__LIVEBIND=::1\0TYPHON__TELEMETRY__ENABLED=off",
+    "{ \"budgetBytes\": 5, \"keepLatest\": 2, \"pinned\": [\"20260101-000000-000.typhon-trace\"] }",
+];
+
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome {
@@ -45,6 +56,9 @@ fn main() -> Outcome {
     }
     for (number, text) in FILTERS.iter().enumerate() {
         write("filter", number, text.as_bytes())?;
+    }
+    for (number, text) in CONFIGURATIONS.iter().enumerate() {
+        write("config", number, text.as_bytes())?;
     }
     write_sections(&all_kinds, &guide)?;
     write("live_frames", 0, &fs::read(corpus("guide-shard-live.bin"))?[..4096])?;

@@ -8,15 +8,14 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     candidates
         .into_iter()
         .filter(|candidate| candidate.chars().count().abs_diff(word.len()) <= furthest)
-        .map(|candidate| (distance(&word, &candidate.to_lowercase()), candidate))
-        .filter(|(errors, _)| *errors <= furthest)
+        .filter_map(|candidate| Some((distance(&word, &candidate.to_lowercase(), furthest)?, candidate)))
         .min_by_key(|(errors, _)| *errors)
         .map(|(_, candidate)| candidate)
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours needed to turn one text into the other
-/// (optimal string alignment distance).
-fn distance(left: &[char], right: &str) -> usize {
+/// (optimal string alignment distance); `None` if more than `most`.
+fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
     let right: Vec<char> = right.chars().collect();
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=right.len()).collect();
@@ -29,17 +28,23 @@ fn distance(left: &[char], right: &str) -> usize {
             }
             row.push(best);
         }
+        // Two rows without a value in reach: no later one has any, since a swap looks back by two.
+        if row.iter().chain(&last).all(|&errors| errors > most) {
+            return None;
+        }
         before_last = std::mem::replace(&mut last, row);
     }
-    last[right.len()]
+    Some(last[right.len()]).filter(|&errors| errors <= most)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn d(left: &str, right: &str) -> usize {
-        distance(&left.chars().collect::<Vec<_>>(), right)
+        distance(&left.chars().collect::<Vec<_>>(), right, usize::MAX).unwrap()
     }
 
     #[test]
@@ -49,6 +54,15 @@ mod tests {
         assert_eq!(d("enabled", "enable"), 1);
         assert_eq!(d("enabeld", "enabled"), 1, "a swap of neighbours is one error");
         assert_eq!(d("kitten", "sitting"), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn giving_up_early_changes_no_answer(left in "[ab]{0,8}", right in "[ab]{0,8}", most in 0usize..9) {
+            let exact = d(&left, &right);
+            let chars: Vec<char> = left.chars().collect();
+            prop_assert_eq!(distance(&chars, &right, most), Some(exact).filter(|&exact| exact <= most));
+        }
     }
 
     #[test]

@@ -119,12 +119,14 @@ impl GateTree {
         }
         // A path sorts after each of its prefixes, so parents come before children.
         let paths: Vec<&'static str> = paths.into_iter().collect();
-        let nodes: Vec<GateNode> = paths.iter().map(|path| node(path, &paths)).collect();
+        let index_of = |path: &str| paths.binary_search(&path).unwrap_or_default();
+        let mut nodes: Vec<GateNode> =
+            paths.iter().map(|path| node(path, index_of(parent_of(path)))).collect();
         let mut of_kind = [None; 256];
-        for (index, node) in nodes.iter().enumerate() {
-            for &kind in &node.kinds {
-                of_kind[kind as usize] = u16::try_from(index).ok();
-            }
+        for info in registry::KINDS {
+            let index = index_of(path_of(info.gate));
+            nodes[index].kinds.push(info.id);
+            of_kind[info.id as usize] = u16::try_from(index).ok();
         }
         Self { nodes, of_kind }
     }
@@ -135,18 +137,18 @@ fn path_of(gate: &'static str) -> &'static str {
     gate.strip_prefix("Profiler:").unwrap_or("")
 }
 
-fn node(path: &'static str, paths: &[&'static str]) -> GateNode {
-    let parent_path = path.rsplit_once(':').map_or("", |(parent, _)| parent);
+fn parent_of(path: &str) -> &str {
+    path.rsplit_once(':').map_or("", |(parent, _)| parent)
+}
+
+fn node(path: &'static str, parent: usize) -> GateNode {
     let rule = match path {
         "" => Rule::Master,
         _ if RAW_GATES.contains(&path) => Rule::Raw,
-        _ if parent_path.is_empty() => Rule::Root,
+        _ if parent_of(path).is_empty() => Rule::Root,
         _ => Rule::Inherited,
     };
-    let kinds =
-        registry::KINDS.iter().filter(|info| path_of(info.gate) == path).map(|info| info.id).collect();
-    let parent = paths.binary_search(&parent_path).unwrap_or_default();
-    let mut node = GateNode { path, parent, rule, kinds, lower_key: String::new() };
+    let mut node = GateNode { path, parent, rule, kinds: Vec::new(), lower_key: String::new() };
     node.lower_key = node.key().to_lowercase();
     node
 }
