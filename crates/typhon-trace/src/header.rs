@@ -160,6 +160,11 @@ impl FileHeader {
         bytes
     }
 
+    /// Sets the number of workers; what a byte cannot hold becomes 255.
+    pub fn set_worker_count(&mut self, workers: usize) {
+        self.worker_count = u8::try_from(workers).unwrap_or(u8::MAX);
+    }
+
     /// Did the recorder close the file? A file whose recorder was killed has no end values and no section offsets.
     pub fn is_closed(&self) -> bool {
         self.tsn_max != 0 || self.duration_ticks != 0 || self.offsets != FileOffsets::default()

@@ -127,8 +127,8 @@ enum Policy {
 }
 
 impl<S: TraceSink> TraceWriter<S> {
-    /// Starts a file on an empty sink that stands at position 0: writes header, tables and checksum names and hands
-    /// them to the operating system.
+    /// Starts a file: empties the sink, writes header, tables and checksum names and hands them to the operating
+    /// system.
     ///
     /// Of `header`, the table counts are taken from `tables`, and flags, section offsets, transaction number at the
     /// end, duration and tick count are zero until [`TraceWriter::close`].

@@ -54,8 +54,9 @@ pub(super) struct Output<S> {
 }
 
 impl<S: TraceSink> Output<S> {
+    /// Whatever the sink holds is cut off before the first write.
     pub(super) fn new(sink: S) -> Self {
-        Self { sink, end: 0, torn: false }
+        Self { sink, end: 0, torn: true }
     }
 
     pub(super) fn end(&self) -> u64 {

@@ -112,6 +112,15 @@ fn a_name_is_cut_between_characters_and_may_fill_its_field() {
 }
 
 #[test]
+fn the_worker_count_saturates() {
+    let mut header = FileHeader::new(0);
+    for (workers, stored) in [(0, 0), (255, 255), (256, 255), (300, 255)] {
+        header.set_worker_count(workers);
+        assert_eq!(header.worker_count, stored);
+    }
+}
+
+#[test]
 fn database_ids_are_shown_in_guid_order() {
     let id = DatabaseId(std::array::from_fn(|index| index as u8));
     assert_eq!(id.to_string(), "03020100-0504-0706-0809-0a0b0c0d0e0f");

@@ -61,7 +61,7 @@ impl Seek for SmallDisk {
 
 impl TraceSink for SmallDisk {
     fn cut(&mut self, len: u64) -> io::Result<()> {
-        if !self.cut_works {
+        if !self.cut_works && len > 0 {
             return Err(io::Error::other("no cuts on this disk"));
         }
         self.file.cut(len)

@@ -9,31 +9,31 @@ use typhon_trace::trailer::{Section, SpanNames};
 
 /// Everything in a file, checksum markers taken out and compared.
 #[derive(Debug)]
-pub struct Opened {
-    pub header: FileHeader,
-    pub tables: TablesRead,
-    pub names: SpanNames,
+pub(crate) struct Opened {
+    pub(crate) header: FileHeader,
+    pub(crate) tables: TablesRead,
+    pub(crate) names: SpanNames,
     /// Records of every whole event block.
-    pub blocks: Vec<Vec<u8>>,
+    pub(crate) blocks: Vec<Vec<u8>>,
     /// The same with their checksum markers, and the closing block.
-    pub raw_blocks: Vec<Vec<u8>>,
+    pub(crate) raw_blocks: Vec<Vec<u8>>,
     /// The header and trailer checksums were there and right.
-    pub closing: bool,
+    pub(crate) closing: bool,
     /// Bytes behind the last whole part.
-    pub torn_bytes: usize,
+    pub(crate) torn_bytes: usize,
     /// Everything behind the closing block.
-    pub trailer: Vec<u8>,
-    pub checksum_names: ChecksumNames,
+    pub(crate) trailer: Vec<u8>,
+    pub(crate) checksum_names: ChecksumNames,
 }
 
 impl Opened {
-    pub fn records(&self) -> Vec<u8> {
+    pub(crate) fn records(&self) -> Vec<u8> {
         self.blocks.concat()
     }
 }
 
 /// Opens a file and panics on everything that a writer must not leave behind, except a torn last part.
-pub fn open(file: &[u8]) -> Opened {
+pub(crate) fn open(file: &[u8]) -> Opened {
     let header = FileHeader::parse(file).expect("header");
     let header_bytes: &[u8; HEADER_BYTES] = file.first_chunk().expect("header");
     let mut rest = &file[HEADER_BYTES..];
@@ -106,7 +106,7 @@ fn whole_block(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
 }
 
 /// A span record of kind 40 with the given start.
-pub fn span(slot: u8, timestamp: i64, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn span(slot: u8, timestamp: i64, payload: &[u8]) -> Vec<u8> {
     let mut record = instant(40, slot, timestamp, &[0; 25]);
     record.extend_from_slice(payload);
     set_size(&mut record);
@@ -114,7 +114,7 @@ pub fn span(slot: u8, timestamp: i64, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A record with the common header and any bytes behind it.
-pub fn instant(kind: u8, slot: u8, timestamp: i64, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn instant(kind: u8, slot: u8, timestamp: i64, payload: &[u8]) -> Vec<u8> {
     let mut record = vec![0, 0, kind, slot];
     record.extend_from_slice(&timestamp.to_le_bytes());
     record.extend_from_slice(payload);
@@ -128,7 +128,7 @@ fn set_size(record: &mut [u8]) {
 }
 
 /// The section at an offset of the header, magic stripped.
-pub fn section(file: &[u8], offset: i64, section: Section) -> &[u8] {
+pub(crate) fn section(file: &[u8], offset: i64, section: Section) -> &[u8] {
     let bytes = &file[usize::try_from(offset).expect("offset")..];
     assert_eq!(bytes[..4], section.magic());
     &bytes[4..]
