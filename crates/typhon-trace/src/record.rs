@@ -80,11 +80,13 @@ impl<'a> Record<'a> {
     /// `None` for a span record shorter than its own header.
     #[inline]
     pub fn payload(&self) -> Option<&'a [u8]> {
-        if registry::is_span(self.kind()) {
-            SpanHead::parse(self.bytes).map(|head| &self.bytes[head.payload_offset()..])
-        } else {
-            Some(&self.bytes[RECORD_HEADER_BYTES..])
-        }
+        // Shapes and flags mix freely in a block, so a branch on either would often be predicted wrong.
+        const OPTIONAL_PARTS_BYTES: [usize; 4] = [0, 16, 2, 18];
+        let flags = self.bytes.get(SPAN_HEADER_BYTES - 1).copied().unwrap_or(0);
+        let parts = usize::from(flags & (SPAN_FLAG_TRACE_CONTEXT | SPAN_FLAG_SITE));
+        let span_bytes = SPAN_EXTENSION_BYTES + OPTIONAL_PARTS_BYTES[parts];
+        let offset = RECORD_HEADER_BYTES + usize::from(registry::is_span(self.kind())) * span_bytes;
+        self.bytes.get(offset..)
     }
 
     /// Is this a span record that its own size does not leave room for the span header? Such a record is damaged
