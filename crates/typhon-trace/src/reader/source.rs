@@ -120,6 +120,11 @@ impl Window {
 
     /// The held bytes from `offset` on, at most `count`.
     fn slice(&self, offset: u64, count: usize) -> &[u8] {
+        debug_assert!(
+            offset >= self.base,
+            "offset {offset} was released, the window begins at {}",
+            self.base
+        );
         let start = offset.saturating_sub(self.base).min(self.held as u64) as usize;
         let end = start.saturating_add(count).min(self.held);
         &self.storage[start..end]
@@ -200,7 +205,8 @@ impl<R: Read> Source for PipeSource<R> {
     }
 
     fn bytes_from(&mut self, offset: u64) -> Result<u64, TraceError> {
-        SourceReader::new(self, offset).drain()
+        let held_from = offset.max(self.window.base);
+        Ok(held_from - offset + SourceReader::new(self, held_from).drain()?)
     }
 
     fn release(&mut self, offset: u64) {
@@ -269,12 +275,19 @@ pub(crate) struct SourceReader<'a, S> {
     source: &'a mut S,
     position: u64,
     crc: u32,
+    /// Keep what was read, for another look at it.
+    hold: bool,
     error: Option<TraceError>,
 }
 
 impl<'a, S: Source> SourceReader<'a, S> {
     pub(crate) fn new(source: &'a mut S, position: u64) -> Self {
-        Self { source, position, crc: 0, error: None }
+        Self { source, position, crc: 0, hold: false, error: None }
+    }
+
+    /// Does not release what it reads.
+    pub(crate) fn holding(source: &'a mut S, position: u64) -> Self {
+        Self { hold: true, ..Self::new(source, position) }
     }
 
     /// Offset of the next byte.
@@ -322,7 +335,9 @@ impl<S: Source> Read for SourceReader<'_, S> {
                 buffer[..count].copy_from_slice(bytes);
                 self.crc = crc32c::crc32c_append(self.crc, bytes);
                 self.position += count as u64;
-                self.source.release(self.position);
+                if !self.hold {
+                    self.source.release(self.position);
+                }
                 Ok(count)
             }
             Err(error) => {

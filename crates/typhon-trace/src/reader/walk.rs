@@ -234,7 +234,8 @@ impl<S: Source> BlockWalk<S> {
         let start = self.position;
         let magic = Section::SpanNames.magic();
         let body = start + magic.len() as u64;
-        let mut reader = SourceReader::new(&mut self.source, body);
+        // A table that turns out to be cut may have swallowed blocks, which a salvage search has to see.
+        let mut reader = SourceReader::holding(&mut self.source, body);
         let table = SpanNames::read(&mut reader);
         let crc = reader.crc();
         let table = reader.finish(table)?;
@@ -255,6 +256,7 @@ impl<S: Source> BlockWalk<S> {
         if self.salvage && self.previous_is_damaged()? {
             return self.damage(self.position, "the size is zero".to_owned());
         }
+        self.previous = None;
         let start = self.position;
         let mut at = start;
         loop {
