@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use typhon_trace::header::HEADER_BYTES;
 use typhon_trace::reader::{BlockBuffer, BlockIndex, ReadOptions, TraceFile};
+use typhon_trace::repair::repair;
 use typhon_trace::trailer::{CpuSamples, Section};
 
 /// Records per seed: enough to mix kinds, few enough to mutate quickly.
@@ -144,11 +146,15 @@ fn write_sections(all_kinds: &Recording, guide: &Recording) -> Outcome {
     write("trailers", 4, &[&[4], &encoded[Section::CpuSamples.magic().len()..]].concat())
 }
 
-/// Whole files: a header without tables, one cut in the tables, some with blocks.
+/// Whole files: a header without tables, one cut in the tables, some with blocks, and one with checksums.
 fn write_files(all_kinds: &Recording, guide: &Recording) -> Outcome {
     let starts: Vec<usize> = all_kinds.index.entries.iter().map(|entry| entry.offset as usize).collect();
     write("open_verify", 0, &all_kinds.bytes()[..HEADER_BYTES])?;
     write("open_verify", 1, &guide.bytes()[..1000])?;
-    write("open_verify", 2, &all_kinds.bytes()[..starts[20]])?;
-    write("open_verify", 3, &all_kinds.bytes()[..starts[40] + 5])
+    let whole_blocks = &all_kinds.bytes()[..starts[20]];
+    write("open_verify", 2, whole_blocks)?;
+    write("open_verify", 3, &all_kinds.bytes()[..starts[40] + 5])?;
+    let (ours, _) =
+        repair(&TraceFile::open(whole_blocks)?, ReadOptions::default(), Cursor::new(Vec::new()), |_| {})?;
+    write("open_verify", 4, ours.get_ref())
 }
