@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::{
     model::{
-        AltLayout, Default, Field, Kind, OptionalField, Registry, Shape, Status, Suppression, fields_bytes,
-        type_bytes,
+        AltLayout, DefaultState, Field, Kind, OptionalField, Registry, Shape, Status, Suppression,
+        fields_bytes, type_bytes,
     },
     names::{self, literal, screaming},
     put,
@@ -251,10 +251,10 @@ pub(super) fn state(kind: &Kind) -> &'static str {
     match (kind.status, kind.default, kind.suppression) {
         (Status::Retired, ..) => "retired, read only",
         (Status::Removed, ..) => "removed, read only",
-        (_, Default::On, _) => "on by default",
-        (_, Default::Off, _) => "off by default",
-        (_, Default::Suppressed, Some(Suppression::Gate)) => "suppressed until its gate is enabled",
-        (_, Default::Suppressed, _) => "suppressed until named",
+        (_, DefaultState::On, _) => "on by default",
+        (_, DefaultState::Off, _) => "off by default",
+        (_, DefaultState::Suppressed, Some(Suppression::Gate)) => "suppressed until its gate is enabled",
+        (_, DefaultState::Suppressed, _) => "suppressed until named",
     }
 }
 

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 
 use super::{
-    model::{Default, Field, Gauge, Kind, OptionalField, Producer, Registry, Shape, Status, Suppression},
+    model::{
+        DefaultState, Field, Gauge, Kind, OptionalField, Producer, Registry, Shape, Status, Suppression,
+        variable_part,
+    },
     names::{literal, screaming},
     put,
 };
@@ -80,10 +83,10 @@ fn kind(out: &mut String, kind: &Kind) {
         put!(out, "\n        .notes({})", literal(&kind.notes));
     }
     let default = match (kind.default, kind.suppression) {
-        (Default::On, _) => "On",
-        (Default::Off, _) => "Off",
-        (Default::Suppressed, Some(Suppression::Gate)) => "SuppressedUntilGate",
-        (Default::Suppressed, _) => "SuppressedUntilNamed",
+        (DefaultState::On, _) => "On",
+        (DefaultState::Off, _) => "Off",
+        (DefaultState::Suppressed, Some(Suppression::Gate)) => "SuppressedUntilGate",
+        (DefaultState::Suppressed, _) => "SuppressedUntilNamed",
     };
     put!(out, "\n        .gate({}, DefaultState::{default})", literal(&kind.gate));
     if !kind.required.is_empty() {
@@ -99,15 +102,7 @@ fn kind(out: &mut String, kind: &Kind) {
 }
 
 fn variable_and_history(out: &mut String, kind: &Kind) {
-    if kind.variable.is_some() {
-        let variable = match kind.id {
-            76 => "Gauges",
-            77 => "ThreadName",
-            246 => "SpanName",
-            247 => "QueryDefinition",
-            248 => "Thresholds",
-            id => panic!("kind {id} has a variable part that the generator does not know"),
-        };
+    if let Some(variable) = variable_part(kind.id) {
         put!(out, "\n        .variable(Variable::{variable})");
     }
     if !kind.append_history.is_empty() {

@@ -724,7 +724,7 @@ event! {
     /// Kind 249, span, off by default. Gate `Typhon:Profiler:Spatial:ClusterMigration:Detect`.
     ///
     /// Written with mask 0x07. A payload of exactly 14 bytes is another form: no mask byte, ends after
-    /// hysteresisAbsorbed.
+    /// hysteresisAbsorbed. Here the slices that several workers handled are folded into one record.
     span SpatialClusterMigrationDetectScan / SpatialClusterMigrationDetectScanView = 249, 7 bytes {
         /// `archetypeId`, u16.
         archetype_id: u16 = 0,
@@ -747,7 +747,7 @@ event! {
     /// Kind 250, span, off by default. Gate `Typhon:Profiler:Spatial:Cell:Index:Update`.
     ///
     /// Written with mask 0x07. A payload of exactly 10 bytes is another form: no mask byte, ends after
-    /// aabbChanged.
+    /// aabbChanged. Here the slices that several workers handled are folded into one record.
     span SpatialClusterAabbRefresh / SpatialClusterAabbRefreshView = 250, 7 bytes {
         /// `archetypeId`, u16.
         archetype_id: u16 = 0,

@@ -2757,7 +2757,7 @@ pub static KINDS: &[KindInfo] = &[
         .variable(Variable::Thresholds),
     entry(249, "SpatialClusterMigrationDetectScan", Shape::Span, "Spatial.ClusterMigration")
         .summary("One archetype was searched for entities that left their cell; recorded even when none did.")
-        .notes("Written with mask 0x07. A payload of exactly 14 bytes is another form: no mask byte, ends after hysteresisAbsorbed.")
+        .notes("Written with mask 0x07. A payload of exactly 14 bytes is another form: no mask byte, ends after hysteresisAbsorbed. Here the slices that several workers handled are folded into one record.")
         .gate("Profiler:Spatial:ClusterMigration:Detect", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
@@ -2778,7 +2778,7 @@ pub static KINDS: &[KindInfo] = &[
         ]),
     entry(250, "SpatialClusterAabbRefresh", Shape::Span, "Spatial.CellIndex")
         .summary("The boxes of one archetype's clusters were computed anew for this tick.")
-        .notes("Written with mask 0x07. A payload of exactly 10 bytes is another form: no mask byte, ends after aabbChanged.")
+        .notes("Written with mask 0x07. A payload of exactly 10 bytes is another form: no mask byte, ends after aabbChanged. Here the slices that several workers handled are folded into one record.")
         .gate("Profiler:Spatial:Cell:Index:Update", DefaultState::Off)
         .required(&[
             field("archetypeId", FieldType::U16),
