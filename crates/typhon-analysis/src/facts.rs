@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::filter::{Facts, FieldFact, Number, SystemRef};
 use crate::units::TimeUnit;
 use std::borrow::Cow;
+use std::ops::Range;
 use typhon_trace::decode::{self, Field, Value};
 use typhon_trace::event::Text;
 use typhon_trace::record::Record;
@@ -80,6 +81,16 @@ fn user_text<'r>(record: &Record<'r>) -> Option<Text<'r>> {
         Value::Text(text) if field.name == "name" => Some(text),
         _ => None,
     })
+}
+
+/// Does any part of the record lie in the window (trace-clock ticks)? Instants and empty spans count by their moment.
+#[inline]
+pub fn touches(window: &Range<i64>, record: &Record<'_>) -> bool {
+    let start = record.timestamp();
+    if start >= window.start {
+        return start < window.end;
+    }
+    record.span().is_some_and(|span| start.saturating_add(span.duration) > window.start)
 }
 
 /// One record as filters see it.

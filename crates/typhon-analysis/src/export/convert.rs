@@ -1,7 +1,7 @@
 //! From records to slices, instants, counters and arrows.
 
 use super::event::{Annotation, EventText, annotations};
-use crate::facts::{RecordFacts, TraceContext};
+use crate::facts::{RecordFacts, TraceContext, touches};
 use crate::filter::Filter;
 use crate::nesting::{LaneNesting, Nesting};
 use crate::pipeline::{PipelineOptions, map_blocks};
@@ -26,7 +26,7 @@ const MAX_LINKS: usize = 1 << 20;
 pub struct ConvertQuery<'a> {
     /// Records to convert; all when absent.
     pub filter: Option<&'a Filter>,
-    /// Starts to convert, in trace-clock ticks; all when absent.
+    /// Time of the records to convert, in trace-clock ticks; spans that reach into it count. All when absent.
     pub window: Option<&'a Range<i64>>,
     /// Names and times.
     pub context: &'a TraceContext<'a>,
@@ -374,7 +374,7 @@ impl<'a> ConvertQuery<'a> {
     }
 
     fn includes(&self, record: &Record<'_>, thread: usize) -> bool {
-        if self.window.is_some_and(|window| !window.contains(&record.timestamp())) {
+        if self.window.is_some_and(|window| !touches(window, record)) {
             return false;
         }
         let Some(filter) = self.filter else { return true };

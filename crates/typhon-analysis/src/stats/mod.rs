@@ -44,7 +44,8 @@ pub struct StatsQuery<'a> {
     pub group_by: GroupBy,
     /// Records that enter the rows; all when absent.
     pub filter: Option<&'a Filter>,
-    /// Starts that enter the rows, in trace-clock ticks; all when absent.
+    /// Time of the records that enter the rows, in trace-clock ticks; a span counts whole when any part of it lies in
+    /// the window. All when absent.
     pub window: Option<&'a Range<i64>>,
     /// Names and times.
     pub context: TraceContext<'a>,
