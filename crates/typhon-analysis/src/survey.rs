@@ -3,10 +3,14 @@
 //! Both are found by time, not by stream order: a record belongs to the last thread that claimed its slot before it,
 //! and to the tick that lasted at its start (brief 01 B-36, §9.2 "slot reuse relabels earlier lanes").
 
+use crate::pipeline::{PipelineOptions, map_blocks};
 use crate::ticks::{TickCollector, Ticks};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use typhon_trace::TraceError;
 use typhon_trace::decode::{self, Value};
+use typhon_trace::reader::{BlockBuffer, BlockFeed, Source};
 use typhon_trace::record::Record;
 use typhon_trace::registry::id;
 
@@ -172,6 +176,40 @@ impl SurveyCollector {
             records: self.records,
         }
     }
+}
+
+/// Surveys a whole trace on several threads; `look` sees every record as well and collects into a value per block that
+/// `keep` gets in file order. `None` when `progress`, which gets the file offset reached, broke off.
+///
+/// # Errors
+/// When the source cannot be read.
+pub fn run<S: Source + Send, T: Default + Send>(
+    feed: BlockFeed<S>,
+    options: PipelineOptions,
+    look: impl Fn(&Record<'_>, &mut T) + Sync,
+    mut keep: impl FnMut(T),
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Option<Survey>, TraceError> {
+    let mut collector = SurveyCollector::default();
+    let observe = || {
+        |block: &BlockBuffer| {
+            let (mut found, mut extra) = (SurveyCollector::default(), T::default());
+            for record in block.events() {
+                found.observe(&record);
+                look(&record, &mut extra);
+            }
+            (found, extra)
+        }
+    };
+    let outcome = map_blocks(feed, options, observe, |block| {
+        let end = block.summary.entry.end();
+        if block.delivered {
+            collector.merge(block.payload.0);
+            keep(block.payload.1);
+        }
+        Ok::<_, TraceError>(progress(end))
+    })?;
+    Ok(outcome.map(|_| collector.finish()))
 }
 
 /// The field that names the engine's tick in the kinds that anchor the numbering.

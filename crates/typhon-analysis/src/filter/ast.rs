@@ -12,6 +12,13 @@ pub struct Filter {
     pub(crate) root: Expr,
 }
 
+impl Filter {
+    /// Does it ask for the tick or the thread of a record, which only a survey of the whole trace can tell by time?
+    pub fn needs_survey(&self) -> bool {
+        self.root.mentions(&|key| matches!(key, Key::Tick | Key::Thread))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expr {
     /// Two or more, none of them an `And`.
@@ -20,6 +27,16 @@ pub(crate) enum Expr {
     Or(Vec<Expr>),
     Not(Box<Expr>),
     Term(Term),
+}
+
+impl Expr {
+    fn mentions(&self, wanted: &impl Fn(&Key) -> bool) -> bool {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.mentions(wanted)),
+            Self::Not(part) => part.mentions(wanted),
+            Self::Term(term) => wanted(&term.key),
+        }
+    }
 }
 
 /// One comparison. What it does follows from the first three members, so that these alone decide equality.

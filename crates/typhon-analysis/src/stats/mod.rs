@@ -19,8 +19,11 @@ pub use rows::{Row, Stats};
 
 use crate::facts::TraceContext;
 use crate::filter::Filter;
+use crate::pipeline::{PipelineOptions, map_blocks};
 use crate::survey::Survey;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
+use typhon_trace::TraceError;
+use typhon_trace::reader::{BlockBuffer, BlockFeed, Outcome, Source};
 
 /// What a row stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,4 +55,26 @@ pub struct StatsQuery<'a> {
     /// Ticks and threads. Required to group by thread and for filters on tick or thread; without it such a filter
     /// matches nothing, and all records of a slot are one thread.
     pub survey: Option<&'a Survey>,
+}
+
+/// Sums up a whole trace on several threads. `None` when `progress`, which gets the file offset reached, broke off.
+///
+/// # Errors
+/// When the source cannot be read.
+pub fn run<S: Source + Send>(
+    feed: BlockFeed<S>,
+    options: PipelineOptions,
+    query: StatsQuery<'_>,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Option<(Stats, Outcome)>, TraceError> {
+    let mut collector = StatsCollector::new(query);
+    let digest = || |block: &BlockBuffer| query.digest(block.events());
+    let outcome = map_blocks(feed, options, digest, |block| {
+        let end = block.summary.entry.end();
+        if block.delivered {
+            collector.absorb(block.payload);
+        }
+        Ok::<_, TraceError>(progress(end))
+    })?;
+    Ok(outcome.map(|outcome| (collector.finish(), outcome)))
 }
