@@ -11,7 +11,7 @@ use crate::TraceError;
 pub(crate) enum WireFault {
     /// The input ends inside the structure.
     End,
-    /// The structure is larger than the limit set for it.
+    /// The structure is larger, or holds more texts, than the limit set for it.
     TooLong,
     /// The source failed.
     Io(io::Error),
@@ -22,6 +22,7 @@ pub(crate) struct WireReader<R> {
     source: R,
     position: u64,
     limit: u64,
+    texts_left: u64,
     kept: Option<Vec<u8>>,
     replaced_texts: u64,
 }
@@ -29,12 +30,12 @@ pub(crate) struct WireReader<R> {
 impl<R: Read> WireReader<R> {
     /// Reads at most `limit` bytes.
     pub(crate) fn new(source: R, limit: u64) -> Self {
-        Self { source, position: 0, limit, kept: None, replaced_texts: 0 }
+        Self { source, position: 0, limit, texts_left: u64::MAX, kept: None, replaced_texts: 0 }
     }
 
-    /// Also keeps every byte read, for a checksum over them.
-    pub(crate) fn keeping(source: R, limit: u64) -> Self {
-        Self { kept: Some(Vec::new()), ..Self::new(source, limit) }
+    /// Reads at most `text_limit` texts too, and keeps every byte read, for a checksum over them.
+    pub(crate) fn keeping(source: R, limit: u64, text_limit: u64) -> Self {
+        Self { texts_left: text_limit, kept: Some(Vec::new()), ..Self::new(source, limit) }
     }
 
     /// Bytes consumed so far.
@@ -89,6 +90,7 @@ impl<R: Read> WireReader<R> {
     }
 
     fn text(&mut self, len: u16) -> Result<String, WireFault> {
+        self.texts_left = self.texts_left.checked_sub(1).ok_or(WireFault::TooLong)?;
         let bytes = self.short_bytes(len)?;
         let (text, replaced) = lossy_text(bytes);
         self.replaced_texts += u64::from(replaced);
@@ -108,6 +110,8 @@ pub(crate) fn lossy_text(bytes: Vec<u8>) -> (String, bool) {
 #[derive(Debug, Default)]
 pub(crate) struct WireWriter {
     pub(crate) out: Vec<u8>,
+    /// Texts written so far.
+    pub(crate) texts: u64,
     /// Texts and short lists of which only the beginning was written.
     pub(crate) cut_values: u64,
 }
@@ -127,6 +131,7 @@ impl WireWriter {
     /// The part of `text` that fits into `max_bytes`, cut between characters; counts a text that had to be cut.
     fn fitting<'t>(&mut self, text: &'t str, max_bytes: usize) -> &'t str {
         let cut = &text[..text.floor_char_boundary(max_bytes)];
+        self.texts += 1;
         self.cut_values += u64::from(cut.len() < text.len());
         cut
     }
@@ -181,13 +186,15 @@ impl Wire for String {
     }
 }
 
+/// Refuses what the format, or a reader, cannot hold.
+pub(crate) fn check_limit(what: &str, value: u64, limit: u64) -> Result<(), TraceError> {
+    if value <= limit { Ok(()) } else { Err(TraceError::Limit { what: what.to_owned(), value, limit }) }
+}
+
 /// The u16 count of a list.
 pub(crate) fn count_u16(len: usize) -> Result<u16, TraceError> {
-    u16::try_from(len).map_err(|_| TraceError::Limit {
-        what: "number of entries of a table or list".to_owned(),
-        value: len as u64,
-        limit: u64::from(u16::MAX),
-    })
+    check_limit("number of entries of a table or list", len as u64, u64::from(u16::MAX))?;
+    Ok(len as u16)
 }
 
 /// u16 count and that many entries. Nothing is allocated ahead of the bytes that are really there.
@@ -258,12 +265,8 @@ pub(crate) mod long_list {
     }
 
     pub(crate) fn write<T: Wire>(list: &[T], writer: &mut WireWriter) -> Result<(), TraceError> {
-        let count = i32::try_from(list.len()).map_err(|_| TraceError::Limit {
-            what: "number of entries of a table".to_owned(),
-            value: list.len() as u64,
-            limit: i32::MAX as u64,
-        })?;
-        count.write(writer)?;
+        check_limit("number of entries of a table", list.len() as u64, i32::MAX as u64)?;
+        (list.len() as u32).write(writer)?;
         list.iter().try_for_each(|entry| entry.write(writer))
     }
 }

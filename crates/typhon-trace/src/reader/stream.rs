@@ -60,8 +60,6 @@ pub struct Outcome {
 pub struct BlockFeed<S> {
     preamble: Preamble,
     walk: BlockWalk<S>,
-    ids: MarkerIds,
-    names_seen: usize,
 }
 
 impl<R: Read> BlockFeed<PipeSource<R>> {
@@ -113,7 +111,7 @@ impl<S: Source> BlockFeed<S> {
         checks.checksums = matches!(names, NamesFound::All(_));
         let preamble = Preamble { header, header_bytes, tables: tables.tables, tables_end, names, checks };
         preamble.report(tables.cut.is_none(), &mut walk.log);
-        Ok(Self { preamble, walk, ids: MarkerIds::default(), names_seen: usize::MAX })
+        Ok(Self { preamble, walk })
     }
 
     /// Header and tables.
@@ -145,17 +143,15 @@ impl<S: Source> BlockFeed<S> {
     /// [`TraceError::Io`].
     pub fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<bool, TraceError> {
         let Some(entry) = self.walk.step()? else { return Ok(false) };
-        if self.walk.span_names.entries.len() != self.names_seen {
-            self.names_seen = self.walk.span_names.entries.len();
-            self.ids = MarkerIds::with_loss_marker(self.preamble.checksum_names(), &self.walk.span_names);
-        }
+        let checksums = self.preamble.checksum_names();
+        let ids = MarkerIds { checksums, dropped_records: self.walk.loss_marker_id };
         let stored = self.walk.source.peek(entry.offset, entry.stored_bytes())?;
         if stored.len() < entry.stored_bytes() {
             // Only a file that shrinks while it is read gets here.
             let source = std::io::ErrorKind::UnexpectedEof.into();
             return Err(TraceError::Io { action: "read", offset: entry.offset, source });
         }
-        buffer.load(entry, self.ids, stored);
+        buffer.load(entry, ids, stored);
         Ok(true)
     }
 

@@ -8,6 +8,7 @@ use super::NoticeLog;
 use super::salvage::{Found, is_sound_block, search};
 use super::source::{SEQUENTIAL_READ_BYTES, Source, SourceReader};
 use crate::block::{BLOCK_HEADER_BYTES, BlockHeader, Boundary};
+use crate::checksum::DROPPED_RECORDS_NAME;
 use crate::trailer::{Section, SpanNames};
 use crate::{Notice, NoticeCode, TraceError};
 
@@ -117,6 +118,8 @@ pub struct SequenceEnd {
 pub(crate) struct BlockWalk<S> {
     pub(crate) source: S,
     pub(crate) span_names: SpanNames,
+    /// Id of the loss marker's name, once it was met.
+    pub(crate) loss_marker_id: Option<u16>,
     pub(crate) log: NoticeLog,
     salvage: bool,
     /// Sections that the file header points at: places where a salvage search stops.
@@ -135,6 +138,7 @@ impl<S: Source> BlockWalk<S> {
         Self {
             source,
             span_names: SpanNames::default(),
+            loss_marker_id: None,
             log: NoticeLog::new(),
             salvage,
             sections,
@@ -240,7 +244,9 @@ impl<S: Source> BlockWalk<S> {
         let crc = reader.crc();
         let table = reader.finish(table)?;
         self.log.extend(table.notices.into_iter().map(|notice| shifted(notice, body)));
-        self.span_names.entries.extend(table.value.entries);
+        let loss_marker = table.value.entries.iter().rfind(|entry| entry.name == DROPPED_RECORDS_NAME);
+        self.loss_marker_id = loss_marker.map(|entry| entry.id).or(self.loss_marker_id);
+        self.span_names.merge(table.value);
         if !table.cut {
             let crc = crc32c::crc32c_combine(crc32c::crc32c(&magic), crc, table.bytes as usize);
             self.position = body + table.bytes;

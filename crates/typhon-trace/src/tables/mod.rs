@@ -16,12 +16,17 @@ use std::io::{self, Read};
 pub use model::*;
 
 use crate::header::HEADER_BYTES;
-use crate::wire::{Wire, WireFault, WireReader, WireWriter, count_u16, long_list};
+use crate::live::MAX_SERVER_PAYLOAD_BYTES;
+use crate::wire::{Wire, WireFault, WireReader, WireWriter, check_limit, count_u16, long_list};
 use crate::{Notice, NoticeCode, TraceError};
 
-/// Largest size of all tables together. Real ones take kilobytes; the bound keeps a damaged count from turning the
-/// rest of the file into table entries, and the writer keeps to it as well.
-pub const MAX_TABLES_BYTES: u64 = 16 << 20;
+/// Largest size of all tables together: what fits into one frame of the live stream. Real ones take kilobytes; the
+/// bound keeps a damaged count from turning the rest of the file into table entries, and the writer keeps to it as
+/// well.
+pub const MAX_TABLES_BYTES: u64 = (MAX_SERVER_PAYLOAD_BYTES - HEADER_BYTES) as u64;
+/// Most texts in all tables together. An empty text takes one byte in the file and 24 in memory; this keeps a small
+/// file from filling a large memory.
+pub const MAX_TABLE_TEXTS: u64 = 1 << 20;
 
 /// All metadata tables of a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -70,7 +75,7 @@ pub struct TablesRead {
 pub struct TablesCut {
     /// Number of the table that is not whole, 1..=11.
     pub table: u8,
-    /// The tables run past [`MAX_TABLES_BYTES`], rather than past the end of the file.
+    /// The tables run past [`MAX_TABLES_BYTES`] or [`MAX_TABLE_TEXTS`], rather than past the end of the file.
     pub too_long: bool,
 }
 
@@ -92,7 +97,7 @@ impl Tables {
     /// # Errors
     /// Only those of the source itself.
     pub fn read(source: &mut impl Read) -> io::Result<TablesRead> {
-        let mut reader = WireReader::keeping(source, MAX_TABLES_BYTES);
+        let mut reader = WireReader::keeping(source, MAX_TABLES_BYTES, MAX_TABLE_TEXTS);
         let mut tables = Self::default();
         let mut routing_id_offsets = Vec::new();
         let mut notices = Vec::new();
@@ -142,7 +147,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`TraceError::Limit`] for a table or list with more entries than its count can hold, and for tables above
-    /// [`MAX_TABLES_BYTES`].
+    /// [`MAX_TABLES_BYTES`] or [`MAX_TABLE_TEXTS`].
     pub fn encode(&self) -> Result<TablesEncoded, TraceError> {
         let mut writer = WireWriter::default();
         let mut routing_id_offsets = Vec::with_capacity(self.archetypes.len());
@@ -157,11 +162,9 @@ impl Tables {
         self.runtime_config.write(&mut writer)?;
         self.event_queues.write(&mut writer)?;
         long_list::write(&self.resource_graph, &mut writer)?;
-        let WireWriter { out: bytes, cut_values } = writer;
-        if bytes.len() as u64 > MAX_TABLES_BYTES {
-            let what = "size of the metadata tables in bytes".to_owned();
-            return Err(TraceError::Limit { what, value: bytes.len() as u64, limit: MAX_TABLES_BYTES });
-        }
+        let WireWriter { out: bytes, texts, cut_values } = writer;
+        check_limit("size of the metadata tables in bytes", bytes.len() as u64, MAX_TABLES_BYTES)?;
+        check_limit("texts in the metadata tables", texts, MAX_TABLE_TEXTS)?;
         let mut notices = Vec::new();
         if cut_values > 0 {
             let message = "texts or neighbour lists of the metadata tables were cut to 255 bytes or entries";
@@ -232,7 +235,9 @@ impl TablesCut {
     fn notice(self, end: u64) -> Notice {
         let Self { table, too_long } = self;
         if too_long {
-            let message = format!("metadata table {table} of 11 runs past {MAX_TABLES_BYTES} bytes");
+            let message = format!(
+                "metadata table {table} of 11 runs past {MAX_TABLES_BYTES} bytes or {MAX_TABLE_TEXTS} texts"
+            );
             Notice::new(NoticeCode::TableDamaged, message).at(end)
         } else {
             let message = format!("the file ends in metadata table {table} of 11");

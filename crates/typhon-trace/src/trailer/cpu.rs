@@ -1,8 +1,8 @@
 use std::io::{self, Read};
 
-use super::{MAX_IDS, Section, SectionRead, SectionReader, limit};
+use super::{MAX_IDS, Section, SectionRead, SectionReader};
 use crate::TraceError;
-use crate::wire::{Wire, WireWriter, long_list, wire_struct};
+use crate::wire::{Wire, WireWriter, check_limit, long_list, wire_struct};
 
 /// [`CpuSample::slot`] of a thread that had no slot.
 pub const NO_SLOT: u8 = 0xFF;
@@ -94,10 +94,12 @@ impl CpuSamples {
     pub fn read(source: &mut impl Read) -> io::Result<SectionRead<Self>> {
         let mut section = SectionReader::new(Section::CpuSamples, source);
         let count: u32 = section.number("number of samples")?;
-        let samples = section.entries(u64::from(count), usize::MAX, "samples")?;
+        let samples: Vec<CpuSample> = section.entries(u64::from(count), usize::MAX, "samples")?;
         let count: u32 = section.number("number of stacks")?;
         let mut stacks = CpuStacks::default();
-        section.each(u64::from(count), u64::MAX, "stacks", |reader| {
+        // Stacks are distinct and each one belongs to a sample.
+        let most = samples.len().max(MAX_IDS) as u64;
+        section.each(u64::from(count), most, "stacks", |reader| {
             stacks.push(&Vec::<u16>::read(reader)?);
             Ok(())
         })?;
@@ -112,11 +114,11 @@ impl CpuSamples {
     /// # Errors
     /// [`TraceError::Limit`] above 65,536 frames, 65,535 frames in one stack, or counts beyond the format.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TraceError> {
-        limit("frames in the CPU sample section", self.frames.len(), MAX_IDS)?;
+        check_limit("frames in the CPU sample section", self.frames.len() as u64, MAX_IDS as u64)?;
         let mut writer = WireWriter::default();
         writer.put(&Section::CpuSamples.magic());
         long_list::write(&self.samples, &mut writer)?;
-        limit("stacks in the CPU sample section", self.stacks.len(), i32::MAX as usize)?;
+        check_limit("stacks in the CPU sample section", self.stacks.len() as u64, i32::MAX as usize as u64)?;
         (self.stacks.len() as u32).write(&mut writer)?;
         for stack in self.stacks.iter() {
             stack.to_vec().write(&mut writer)?;

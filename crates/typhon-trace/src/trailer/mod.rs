@@ -19,7 +19,7 @@ pub use sources::{FileEntry, FileTable, QueryDefinitions, QueryStrings, SourceLo
 
 use crate::tables::duplicates;
 use crate::wire::{Wire, WireFault, WireReader};
-use crate::{Notice, NoticeCode, TraceError};
+use crate::{Notice, NoticeCode};
 
 /// Most entries of a table whose ids are u16.
 pub const MAX_IDS: usize = 1 << 16;
@@ -187,11 +187,4 @@ impl<R: Read> SectionReader<R> {
         }
         SectionRead { value, bytes: self.reader.position(), cut: self.cut, notices: self.notices }
     }
-}
-
-fn limit(what: &str, value: usize, limit: usize) -> Result<(), TraceError> {
-    if value <= limit {
-        return Ok(());
-    }
-    Err(TraceError::Limit { what: what.to_owned(), value: value as u64, limit: limit as u64 })
 }

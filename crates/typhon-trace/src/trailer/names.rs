@@ -59,6 +59,18 @@ impl SpanNames {
         self.entries.iter().rfind(|entry| entry.id == id).map(|entry| entry.name.as_str())
     }
 
+    /// Adds a later table of the same file. Names that are overridden are dropped from time to time, so that a file
+    /// which repeats its ids without end cannot fill the memory.
+    pub fn merge(&mut self, later: Self) {
+        self.entries.extend(later.entries);
+        if self.entries.len() > 2 * MAX_IDS {
+            let mut seen = vec![false; MAX_IDS];
+            self.entries.reverse();
+            self.entries.retain(|entry| !std::mem::replace(&mut seen[usize::from(entry.id)], true));
+            self.entries.reverse();
+        }
+    }
+
     /// Adds a name.
     pub fn push(&mut self, id: u16, name: impl Into<String>) {
         self.entries.push(SpanName { id, name: name.into() });

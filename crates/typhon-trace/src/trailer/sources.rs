@@ -1,8 +1,8 @@
 use std::io::{self, Read};
 
-use super::{MAX_FILES, MAX_IDS, Section, SectionRead, SectionReader, limit};
+use super::{MAX_FILES, MAX_IDS, Section, SectionRead, SectionReader};
 use crate::TraceError;
-use crate::wire::{Wire, WireReader, WireWriter, long_list, long_text, wire_struct};
+use crate::wire::{Wire, WireReader, WireWriter, check_limit, long_list, long_text, wire_struct};
 
 wire_struct! {
     /// One source file.
@@ -49,7 +49,7 @@ impl FileTable {
     /// # Errors
     /// [`TraceError::Limit`] above 65,535 files.
     pub fn encode_body(&self, out: &mut Vec<u8>) -> Result<(), TraceError> {
-        limit("files in the file table", self.files.len(), MAX_FILES)?;
+        check_limit("files in the file table", self.files.len() as u64, MAX_FILES as u64)?;
         encode_list(&self.files, out)
     }
 
@@ -110,7 +110,7 @@ impl SourceManifest {
     /// # Errors
     /// [`TraceError::Limit`] above 65,536 entries.
     pub fn encode_body(&self, out: &mut Vec<u8>) -> Result<(), TraceError> {
-        limit("source locations in the manifest", self.entries.len(), MAX_IDS)?;
+        check_limit("source locations in the manifest", self.entries.len() as u64, MAX_IDS as u64)?;
         encode_list(&self.entries, out)
     }
 
@@ -149,7 +149,7 @@ impl QueryStrings {
     /// # Errors
     /// [`TraceError::Limit`] above 65,536 texts.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TraceError> {
-        limit("texts in the query string table", self.texts.len(), MAX_IDS)?;
+        check_limit("texts in the query string table", self.texts.len() as u64, MAX_IDS as u64)?;
         let mut writer = WireWriter::default();
         writer.put(&Section::QueryStrings.magic());
         (self.texts.len() as u32).write(&mut writer)?;

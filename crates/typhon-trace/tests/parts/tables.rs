@@ -147,6 +147,23 @@ fn b34_an_endless_source_is_cut_at_the_limit() {
 }
 
 #[test]
+fn b34_empty_texts_are_bounded_too() {
+    let system = |count| System { reads: vec![String::new(); count], ..System::default() };
+    let tables = |systems: Vec<System>| Tables { systems, ..Tables::default() };
+    let full = tables((0..15).map(|_| system(65_535)).collect());
+    assert_eq!(read(&full.encode().unwrap().bytes).cut, None);
+    let more = tables((0..17).map(|_| system(65_535)).collect());
+    assert!(matches!(more.encode(), Err(TraceError::Limit { limit: MAX_TABLE_TEXTS, .. })));
+    // Two systems beyond the limit, written by hand: 16 such systems are 16 × 65,537 texts.
+    let mut bytes = full.encode().unwrap().bytes;
+    let system_bytes = (bytes.len() - 23) / 15;
+    let one = bytes[2..2 + system_bytes].to_vec();
+    bytes[0] = 17;
+    bytes.splice(2..2, one.repeat(2));
+    assert_eq!(read(&bytes).cut, Some(TablesCut { table: 1, too_long: true }));
+}
+
+#[test]
 fn an_error_of_the_source_is_passed_on() {
     struct Broken;
     impl Read for Broken {
@@ -215,7 +232,7 @@ fn too_many_entries_are_refused() {
     let archetypes = vec![Archetype::default(); 65_536];
     let refused = Tables { archetypes, ..Tables::default() }.encode();
     assert!(matches!(refused, Err(TraceError::Limit { value: 65_536, limit: 65_535, .. })));
-    let resource_graph = vec![ResourceNode::default(); 700_000];
+    let resource_graph = vec![ResourceNode::default(); 400_000];
     let refused = Tables { resource_graph, ..Tables::default() }.encode();
     assert!(
         matches!(refused, Err(TraceError::Limit { limit: MAX_TABLES_BYTES, .. })),

@@ -128,6 +128,9 @@ fn b34_an_endless_source_ends_at_the_number_of_ids() {
     check(SourceManifest::read(&mut source).unwrap(), |manifest| manifest.entries.len());
     check(QueryStrings::read(&mut source).unwrap(), |strings| strings.texts.len());
     check(QueryDefinitions::read(&mut source).unwrap(), |definitions| definitions.records.len());
+    let no_samples = [0; 4];
+    let stacks = io::Read::chain(&no_samples[..], io::Read::chain(&[0xFF; 4][..], io::repeat(0)));
+    check(CpuSamples::read(&mut { stacks }).unwrap(), |cpu| cpu.stacks.len());
 }
 
 #[test]
@@ -158,6 +161,18 @@ fn a_later_span_name_wins() {
     names.push(1, "first");
     names.push(1, "second");
     assert_eq!(names.get(1), Some("second"));
+}
+
+#[test]
+fn b34_names_that_repeat_without_end_do_not_fill_the_memory() {
+    let mut all = SpanNames::default();
+    for round in 0..10 {
+        let mut table = SpanNames::default();
+        (0..65_535).for_each(|id| table.push(id, format!("{round}")));
+        all.merge(table);
+        assert!(all.entries.len() <= 2 * MAX_IDS);
+    }
+    assert_eq!((all.get(0), all.get(65_534)), (Some("9"), Some("9")));
 }
 
 #[test]
