@@ -1,4 +1,95 @@
-//! The `typhon` command.
+//! The `typhon` command: open, check, explain and repair `.typhon-trace` files.
+//!
+//! [`cli`] declares the command line, `cmd` has one module per command, [`output`] decides how results look, and
+//! [`failure`] how things that went wrong are told. Commands return an exit code or a [`failure::Failure`];
+//! nothing else ends the process but a signal.
+//!
+//! **Invariants**
+//! - Data on standard output, everything else on standard error.
+//! - Names of commands and options, JSON schemas and exit codes are a contract; fields are only added.
+//! - No input, file or option causes a panic; a panic is exit code 70 and a bug.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod cli;
+mod cmd;
+mod failure;
+mod output;
+
+use clap::Parser;
+use cli::{Cli, Command, Trace, When};
+use failure::{Exit, Failure};
+use output::stream::Style;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(err) => return usage(&err),
+    };
+    let style = style(&cli.global);
+    report_panics(cli.global.verbose);
+    let result = std::panic::catch_unwind(|| {
+        output::signals::install()
+            .map_err(|err| Failure::new(Exit::Internal, "signals cannot be handled").caused_by(err))?;
+        run(&cli, &style)
+    });
+    let code = match result {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => {
+            let mut stderr = anstream::AutoStream::new(std::io::stderr(), style.color);
+            // Nothing is left to do when even the error cannot be written.
+            let _ = stderr.write_all(failure.render().as_bytes());
+            failure.exit_code()
+        }
+        Err(_) => Exit::Internal as u8,
+    };
+    ExitCode::from(code)
+}
+
+fn run(cli: &Cli, style: &Style) -> Result<u8, Failure> {
+    match &cli.command {
+        Command::Kinds(args) => cmd::kinds::run(args, style),
+        Command::Trace(Trace::Info(args)) => cmd::info::run(args, style),
+        Command::Trace(Trace::Dump(args)) => cmd::dump::run(args, style),
+        Command::Trace(Trace::Verify(args)) => cmd::verify::run(args, style),
+        Command::Completions(args) => cmd::shell::completions(args),
+        Command::Man(args) => cmd::shell::man(args, style),
+    }
+}
+
+/// Help and version are results; every other complaint of the parser is exit code 64 instead of its own 2.
+fn usage(err: &clap::Error) -> ExitCode {
+    // A closed pipe is no reason to complain about a complaint.
+    let _ = err.print();
+    ExitCode::from(if err.use_stderr() { Exit::Usage as u8 } else { 0 })
+}
+
+fn style(global: &cli::Global) -> Style {
+    Style {
+        color: match global.color {
+            When::Auto => anstream::ColorChoice::Auto,
+            When::Always => anstream::ColorChoice::Always,
+            When::Never => anstream::ColorChoice::Never,
+        },
+        quiet: global.quiet,
+        verbose: global.verbose > 0,
+        progress: !global.no_progress,
+        json: global.json,
+    }
+}
+
+/// A panic is a bug: say so in one line, with a backtrace only for `-vv`.
+fn report_panics(verbose: u8) {
+    std::panic::set_hook(Box::new(move |info| {
+        let mut stderr = std::io::stderr().lock();
+        // If standard error is gone, the exit code still tells.
+        let _ = writeln!(
+            stderr,
+            "error: internal error: {info}\n  hint  this is a bug in typhon, please report it"
+        );
+        if verbose >= 2 {
+            let _ = writeln!(stderr, "{}", std::backtrace::Backtrace::force_capture());
+        }
+    }));
+}

@@ -248,6 +248,14 @@ impl fmt::Display for DatabaseId {
     }
 }
 
+/// As text, like [`fmt::Display`].
+#[cfg(feature = "serde")]
+impl serde::Serialize for DatabaseId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl fmt::Debug for DatabaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DatabaseId({self})")

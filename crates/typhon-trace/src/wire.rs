@@ -279,6 +279,7 @@ macro_rules! wire_struct {
         pub struct $name:ident { $($(#[$field_meta:meta])* $field:ident: $ty:ty $(=> $codec:ident)?,)* }
     ) => {
         $(#[$meta])*
+        #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "camelCase"))]
         pub struct $name { $($(#[$field_meta])* pub $field: $ty,)* }
 
         impl $crate::wire::Wire for $name {

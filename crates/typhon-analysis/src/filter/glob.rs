@@ -34,16 +34,18 @@ impl Pattern {
 
     pub(crate) fn matches(&self, text: &str) -> bool {
         match self {
-            Self::Glob(pattern) => glob_matches(pattern.as_bytes(), text.as_bytes()),
+            Self::Glob(pattern) => glob_matches(pattern, text),
             Self::Substring(part) => contains_ignoring_case(text.as_bytes(), part.as_bytes()),
             Self::Regex(regex) => regex.is_match(text),
         }
     }
 }
 
-/// Whole-text match. On a mismatch only the last star needs to take one byte more: an earlier star could not help,
-/// since everything up to the last star has already been placed at its leftmost.
-fn glob_matches(pattern: &[u8], text: &[u8]) -> bool {
+/// Does the whole text match a glob, in which `*` stands for any run of characters? ASCII case does not matter.
+pub fn glob_matches(pattern: &str, text: &str) -> bool {
+    // On a mismatch only the last star needs to take one byte more: an earlier star could not help, since everything
+    // up to the last star has already been placed at its leftmost.
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while t < text.len() {
@@ -92,7 +94,7 @@ mod tests {
             ("*ab", "aab", true),
             ("é*", "été", true),
         ] {
-            assert_eq!(glob_matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
+            assert_eq!(glob_matches(pattern, text), expected, "{pattern} {text}");
         }
     }
 

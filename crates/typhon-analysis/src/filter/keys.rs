@@ -2,7 +2,7 @@
 
 use super::suggest::nearest;
 use std::fmt;
-use typhon_trace::registry::{self, EnumInfo, FieldInfo, KindInfo, Variable};
+use typhon_trace::registry::{self, EnumInfo, FieldInfo, FieldRole, KindInfo, Variable};
 
 /// What a term looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +172,8 @@ impl FieldUse {
 fn fixed_fields(kind: &'static KindInfo) -> impl Iterator<Item = &'static FieldInfo> {
     let optional = kind.optional.iter().map(|optional| &optional.field);
     let alternative = kind.alt_layouts.iter().flat_map(|layout| layout.required);
-    kind.required.iter().chain(optional).chain(alternative)
+    let all = kind.required.iter().chain(optional).chain(alternative);
+    all.filter(|field| field.role == FieldRole::Value)
 }
 
 /// Single-valued fields of the variable part. Lists (gauges, thresholds …) cannot be compared with one value.

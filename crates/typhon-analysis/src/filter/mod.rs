@@ -35,6 +35,7 @@ mod suggest;
 pub use ast::Filter;
 pub use error::FilterError;
 pub use eval::{Facts, FieldFact, SystemRef};
+pub use glob::glob_matches;
 pub use number::{Number, NumberRange};
 pub use suggest::nearest;
 

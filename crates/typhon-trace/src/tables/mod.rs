@@ -30,6 +30,7 @@ pub const MAX_TABLE_TEXTS: u64 = 1 << 20;
 
 /// All metadata tables of a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "camelCase"))]
 pub struct Tables {
     /// 1: systems of the schedule.
     pub systems: Vec<System>,

@@ -1,0 +1,248 @@
+//! The command line itself: names, options and help. They are a contract (brief 11 §5).
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use std::path::PathBuf;
+
+/// Open, check, explain and repair .typhon-trace files.
+#[derive(Debug, Parser)]
+#[command(
+    name = "typhon",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+#[command(after_help = "Examples:
+  typhon trace info run.typhon-trace
+  typhon trace dump run.typhon-trace --where 'kind=BTree* dur>50us'
+  typhon kinds --fields TransactionCommit")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+    #[arg(
+        long_help = "When to use colours. With `auto`, only on a terminal; NO_COLOR, CLICOLOR_FORCE and TERM=dumb are obeyed."
+    )]
+    pub(crate) color: When,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more; twice for backtraces of internal errors
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Show no progress line
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List event kinds and their fields
+    Kinds(Kinds),
+    /// Work with .typhon-trace files
+    #[command(subcommand, arg_required_else_help = true)]
+    Trace(Trace),
+    /// Write shell completions to standard output
+    Completions(Completions),
+    /// Write man pages into a folder
+    Man(Man),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Trace {
+    /// What a trace is, what is in it, and whether it is whole
+    Info(Info),
+    /// Print the records of a trace
+    Dump(Dump),
+    /// Check a trace and say what is wrong with it
+    Verify(Verify),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  typhon kinds                        every kind
+  typhon kinds 'BTree*'               by name
+  typhon kinds --family Spatial       by family, with the families below it
+  typhon kinds 20 --fields            one kind with its payload
+  typhon kinds --default on --json    entries of the registry file")]
+pub(crate) struct Kinds {
+    /// Name, glob or id of the kinds to list
+    pub(crate) pattern: Option<String>,
+    /// Only kinds of this family and those below it
+    #[arg(long, value_name = "FAMILY")]
+    pub(crate) family: Option<String>,
+    /// Only kinds in this state when just the profiler's master switch is on
+    #[arg(long, value_name = "STATE", value_enum)]
+    pub(crate) default: Option<DefaultFilter>,
+    /// List the payload fields of each kind
+    #[arg(long)]
+    pub(crate) fields: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DefaultFilter {
+    On,
+    Off,
+    Suppressed,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  typhon trace info run.typhon-trace
+  typhon trace info run.typhon-trace --scan --json
+  cat run.typhon-trace | typhon trace info -")]
+pub(crate) struct Info {
+    /// Trace file, or - for standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Read every record: counts per kind, and what a file that was not closed lacks
+    #[arg(long)]
+    pub(crate) scan: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  typhon trace dump run.typhon-trace --limit 20
+  typhon trace dump run.typhon-trace --where 'kind=BTree* dur>50us thread~Worker'
+  typhon trace dump run.typhon-trace --kind 'Gc*' --range 1.2s..1.3s --json
+  typhon trace dump run.typhon-trace --kind TransactionCommit --format csv > commits.csv
+
+Filter language (--where):
+  key op value    keys: kind id name family thread slot system tick ts dur site span parent
+                  trace field.NAME; operators: = != < <= > >= ~ (regular expression)
+  a b   a | b     both, either; ! negates, ( ) groups; a word alone is a part of the name
+  *  a..b  a..=b  globs for texts, ranges for numbers (b excluded, included)
+  units           ns us ms s, KiB MiB GiB, k M
+
+Ticks are numbered by counting TickStart records in file order.")]
+pub(crate) struct Dump {
+    /// Trace file, or - for standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Only records of these ticks, such as 10..20
+    #[arg(long, value_name = "A..B")]
+    pub(crate) ticks: Option<String>,
+    /// Only kinds with this name, glob or id; may be repeated
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Vec<String>,
+    /// Only threads with this name or glob; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) thread: Vec<String>,
+    /// Stop after this many records
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Only the last records
+    #[arg(long, value_name = "N", conflicts_with = "limit")]
+    pub(crate) tail: Option<u64>,
+    /// Only these payload fields, separated by commas
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) fields: Vec<String>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Times since the first record, since the Unix epoch, or in clock ticks as stored
+    #[arg(long, value_enum, default_value_t = Time::Rel)]
+    pub(crate) time: Time,
+    /// Order by time instead of place in the file
+    #[arg(long, value_enum, value_name = "KEY")]
+    pub(crate) sort: Option<Sort>,
+    /// How 64-bit integers are written in JSON
+    #[arg(long, value_enum, default_value_t = Int64::Number)]
+    pub(crate) int64: Int64,
+    /// Add the bytes of each record
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+/// Which records.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
+    /// Only records that pass this filter
+    #[arg(long = "where", value_name = "FILTER")]
+    pub(crate) filter: Option<String>,
+    /// Only records in this time since the first record, such as 1.2s..1.3s; spans that reach into it count
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
+    pub(crate) range: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One JSON object a line
+    Jsonl,
+    /// One line a record, for reading
+    Text,
+    /// Comma-separated values (RFC 4180)
+    Csv,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Time {
+    Rel,
+    Abs,
+    Raw,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    Time,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Int64 {
+    Number,
+    String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes:
+  0 sound   1 sound, with notices   2 parts disagree   3 data loss   4 cannot be opened
+
+Examples:
+  typhon trace verify run.typhon-trace
+  typhon trace verify run.typhon-trace --deep --json")]
+pub(crate) struct Verify {
+    /// Trace file, or - for standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Also compare every record with the registry
+    #[arg(long)]
+    pub(crate) deep: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  typhon completions bash > ~/.local/share/bash-completion/completions/typhon
+  typhon completions zsh > ~/.zfunc/_typhon")]
+pub(crate) struct Completions {
+    /// Shell to complete for
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  typhon man ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// Folder to write the pages into; created if it is missing
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+}

@@ -1,0 +1,147 @@
+//! `typhon trace dump`: the records of a trace, in file order.
+
+mod csv;
+mod jsonl;
+pub(crate) mod row;
+mod sink;
+mod sort;
+mod text;
+mod value;
+
+use crate::cli::{self, Format};
+use crate::cmd::input::{Input, shown};
+use crate::cmd::notices;
+use crate::cmd::portions::{Feed, Names, Portion, Text};
+use crate::cmd::selection::Selection;
+use crate::failure::Failure;
+use crate::output::progress::Progress;
+use crate::output::stream::{Style, print};
+use crate::output::units;
+pub(crate) use csv::Csv;
+pub(crate) use row::Layout;
+use row::Row;
+use sink::{First, Last};
+use sort::Sorter;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use typhon_trace::reader::Outcome;
+use typhon_trace::registry::{self, KindInfo};
+
+pub(crate) fn run(args: &cli::Dump, style: &Style) -> Result<u8, Failure> {
+    let selection = Selection::new(&args.selection)?
+        .any_of("--kind", "kind", &args.kind)?
+        .any_of("--thread", "thread", &args.thread)?
+        .within_ticks(args.ticks.as_deref())?;
+    let path = shown(&args.file);
+    let input = Input::open(&args.file)?;
+    let progress = Progress::new(style, "reading", input.bytes());
+    let opened = Feed::open(&input).map_err(|err| Failure::trace(&path, err))?;
+    dump(args, style, &selection, &path, progress, opened)
+}
+
+fn dump(
+    args: &cli::Dump,
+    style: &Style,
+    selection: &Selection,
+    path: &Path,
+    progress: Progress,
+    (feed, names): (Feed<'_>, Names),
+) -> Result<u8, Failure> {
+    let emitter = Emitter::new(args, style, Layout::new(args, &names.header)?);
+    print(&emitter.heading())?;
+    let is_sorted = args.sort.is_some();
+    let format = |portion: &Portion| {
+        let mut text = Text::default();
+        portion.for_each(&names, |row| {
+            if !selection.passes(&row.facts) {
+                return;
+            }
+            emitter.record(&mut text.bytes, row);
+            text.records += 1;
+            if is_sorted {
+                text.keys.push(row.facts.record.timestamp());
+            }
+        });
+        text
+    };
+    let run = |deliver: &mut dyn FnMut(Text) -> Result<ControlFlow<()>, Failure>| {
+        feed.run(path, progress, format, deliver)
+    };
+    let mut first = First::new(io::stdout().lock(), args.limit);
+    let outcome = match (is_sorted, args.tail) {
+        (false, None) => run(&mut |text| first.take(&text))?,
+        (false, Some(tail)) => {
+            let mut last = Last::new(tail);
+            let outcome = run(&mut |text| {
+                last.take(text);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            last.finish(|text| first.take(&text))?;
+            outcome
+        }
+        (true, tail) => {
+            let mut sorter = Sorter::new();
+            let outcome = run(&mut |text| sorter.take(&text).map(ControlFlow::Continue))?;
+            let skip = tail.map_or(0, |tail| sorter.records().saturating_sub(tail));
+            sorter.finish(skip, |text| first.take(&text))?;
+            outcome
+        }
+    };
+    let written = first.finish()?;
+    report(style, path, written, outcome.as_ref());
+    Ok(0)
+}
+
+/// What the user should know about the output apart from its lines.
+fn report(style: &Style, path: &Path, written: u64, outcome: Option<&Outcome>) {
+    match outcome {
+        None => style.say(&format!("stopped after {}; more follow", units::plural(written, "record"))),
+        Some(outcome) => notices::warn(style, path, &outcome.notices),
+    }
+}
+
+/// One of the output formats.
+enum Emitter {
+    Jsonl(jsonl::Jsonl),
+    Text(text::Text),
+    Csv(Csv),
+}
+
+impl Emitter {
+    fn new(args: &cli::Dump, style: &Style, layout: Layout) -> Self {
+        match args.format {
+            _ if style.json => Self::Jsonl(jsonl::Jsonl::new(layout)),
+            Format::Jsonl => Self::Jsonl(jsonl::Jsonl::new(layout)),
+            Format::Text => Self::Text(text::Text::new(layout, style.width())),
+            Format::Csv => Self::Csv(Csv::new(layout, only_kind(&args.kind))),
+        }
+    }
+
+    fn heading(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Jsonl(_) => {}
+            Self::Text(text) => text.heading(&mut out),
+            Self::Csv(csv) => csv.heading(&mut out),
+        }
+        out
+    }
+
+    fn record(&self, out: &mut Vec<u8>, row: &Row<'_>) {
+        match self {
+            Self::Jsonl(jsonl) => jsonl.record(out, row),
+            Self::Text(text) => text.record(out, row),
+            Self::Csv(csv) => csv.record(out, row),
+        }
+    }
+}
+
+/// The kind that `--kind` names, if it is just one.
+fn only_kind(names: &[String]) -> Option<&'static KindInfo> {
+    let [name] = names else { return None };
+    match name.parse() {
+        Ok(id) => registry::kind(id),
+        Err(_) => registry::KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(name)),
+    }
+}

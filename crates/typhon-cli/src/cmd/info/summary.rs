@@ -1,0 +1,136 @@
+//! The report for people.
+
+use super::Report;
+use super::document::magic;
+use crate::cmd::notices;
+use crate::output::escape::printable;
+use crate::output::units::{bytes, count, duration, plural};
+use typhon_analysis::clock::Clock;
+use typhon_analysis::gc::GcSummary;
+use typhon_trace::{FORMAT_VERSION, NoticeCode, Severity};
+
+/// Notices shown before the rest is only counted.
+const NOTICES_MAX: usize = 10;
+
+pub(super) fn of(report: &Report) -> String {
+    let header = &report.preamble.header;
+    let mut text = format!(
+        "{}  {}  format {FORMAT_VERSION}{}{}\n",
+        printable(&report.path.to_string_lossy()),
+        bytes(report.file_bytes),
+        if header.is_typhon_dialect() { "" } else { "  reference dialect" },
+        if header.is_closed() { "" } else { "  not closed cleanly" },
+    );
+    let mut row = |label: &str, parts: &[String]| {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        text.push_str(&format!("  {label:<10} {}\n", parts.join("   ")));
+    };
+    row("recorded", &recorded(report));
+    row("engine", &engine(report));
+    row("records", &records(report));
+    row("sections", &sections(report));
+    row("checksums", &[checksums(report)]);
+    text.push_str(&notices_text(report));
+    text
+}
+
+fn recorded(report: &Report) -> Vec<String> {
+    let header = &report.preamble.header;
+    let clock = Clock::new(header.timestamp_frequency);
+    // Whole seconds are enough for people: 2026-10-12 09:31:04Z.
+    let created = match header.created_utc_text() {
+        Some(text) => format!("{}Z", text.chars().take(19).collect::<String>().replace('T', " ")),
+        None => "at an unknown time".to_owned(),
+    };
+    let length = match report.duration_ticks() {
+        Some(ticks) => duration(clock.to_ns(ticks)),
+        None => "unknown (--scan)".to_owned(),
+    };
+    let ticks = report.ticks().map_or("unknown (--scan)".to_owned(), count);
+    let target = if header.base_tick_rate > 0.0 {
+        format!(" ({} Hz target)", header.base_tick_rate)
+    } else {
+        String::new()
+    };
+    vec![created, format!("duration {length}"), format!("ticks {ticks}{target}")]
+}
+
+fn engine(report: &Report) -> Vec<String> {
+    let (header, tables) = (&report.preamble.header, &report.preamble.tables);
+    let name = match header.database_name.as_str() {
+        "" => "(no database)".to_owned(),
+        name => printable(name).into_owned(),
+    };
+    vec![
+        name,
+        format!("workers {}", header.worker_count),
+        format!("systems {}", tables.systems.len()),
+        format!("archetypes {}", tables.archetypes.len()),
+    ]
+}
+
+fn records(report: &Report) -> Vec<String> {
+    let (number, kinds) = match &report.scan {
+        Some(scan) => {
+            let kinds = scan.derived.kinds.iter().filter(|count| **count > 0).count() as u64;
+            (count(scan.totals.events), plural(kinds, "kind"))
+        }
+        None => (format!("about {}", count(report.stated_records)), String::new()),
+    };
+    let raw = report.uncompressed_bytes;
+    let ratio = raw as f64 / report.file_bytes.max(1) as f64;
+    vec![
+        format!("{number} in {}", plural(report.blocks, "block")),
+        kinds,
+        format!("{} raw (ratio {ratio:.1})", bytes(raw)),
+    ]
+}
+
+fn sections(report: &Report) -> Vec<String> {
+    let mut names: Vec<String> = report.sections.places.iter().map(|(_, section)| magic(*section)).collect();
+    if report.span_names > 0 {
+        names.insert(0, "SPAN".to_owned());
+    }
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let scan = report.scan.as_ref();
+    let gc = scan.and_then(|scan| scan.gc.as_ref()).map(gc).unwrap_or_default();
+    let dropped = scan.map_or(0, |scan| scan.totals.dropped_records);
+    let dropped = if dropped > 0 { format!("dropped {}", plural(dropped, "record")) } else { String::new() };
+    vec![names, gc, dropped]
+}
+
+fn gc(gc: &GcSummary) -> String {
+    let collections = gc.collections.values().sum();
+    let paused = duration(i64::try_from(gc.pause_total_ns).unwrap_or(i64::MAX));
+    format!("gc {}, {paused} paused", plural(collections, "collection"))
+}
+
+fn checksums(report: &Report) -> String {
+    match &report.scan {
+        _ if !report.has_checksums() => "none: changed bytes can go unnoticed".to_owned(),
+        None => "present, not checked (--scan)".to_owned(),
+        Some(scan) => {
+            let totals = &scan.totals;
+            format!("{} of {} proven", count(totals.proven_blocks), plural(totals.blocks, "block"))
+        }
+    }
+}
+
+/// What is wrong, and what helps. That there are no checksums has a line of its own already.
+fn notices_text(report: &Report) -> String {
+    let shown: Vec<_> =
+        report.notices.iter().filter(|notice| notice.code != NoticeCode::NoChecksums).collect();
+    let mut text = String::new();
+    for notice in shown.iter().take(NOTICES_MAX) {
+        text.push_str(&format!("  ! {}\n", notices::line(notice)));
+    }
+    if shown.len() > NOTICES_MAX {
+        text.push_str(&format!("  ! {} of {} notices shown; all: --json\n", NOTICES_MAX, shown.len()));
+    }
+    let is_lossy = shown.iter().any(|notice| notice.severity() == Severity::DataLoss);
+    if is_lossy || !report.preamble.header.is_closed() {
+        let path = report.path.to_string_lossy();
+        text.push_str(&format!("    -> typhon trace repair {} -o fixed.typhon-trace\n", printable(&path)));
+    }
+    text
+}

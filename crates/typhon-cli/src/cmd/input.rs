@@ -1,0 +1,79 @@
+//! Opening the input of a command: a file with random access, or something that is read once.
+
+use crate::failure::{Exit, Failure};
+use std::fs::File;
+use std::io::{self, Read, Stdin};
+use std::path::{Path, PathBuf};
+use typhon_trace::reader::TraceFile;
+
+/// Where a trace comes from.
+pub(crate) enum Input {
+    /// A regular file.
+    File(File),
+    /// Standard input, a named pipe or a device; it can be read once.
+    Pipe(Pipe),
+}
+
+impl Input {
+    /// Opens `path`; `-` is standard input.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::Pipe(Pipe::Stdin(io::stdin())));
+        }
+        let file = open_file(path)?;
+        let is_regular = file.metadata().is_ok_and(|data| data.is_file());
+        Ok(if is_regular { Self::File(file) } else { Self::Pipe(Pipe::Other(file)) })
+    }
+
+    /// Size, where it is known before reading.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        match self {
+            Self::File(file) => file.metadata().ok().map(|data| data.len()),
+            Self::Pipe(_) => None,
+        }
+    }
+}
+
+/// Opens a trace that must allow random access.
+pub(crate) fn open_trace(path: &Path) -> Result<TraceFile<File>, Failure> {
+    match Input::open(path)? {
+        Input::File(file) => TraceFile::open(file).map_err(|err| Failure::trace(path, err)),
+        Input::Pipe(_) => Err(Failure::usage("this command needs a file, not a pipe")
+            .in_file(&shown(path))
+            .hint("write the stream into a file first")),
+    }
+}
+
+fn open_file(path: &Path) -> Result<File, Failure> {
+    let refused = |err: io::Error| {
+        Failure::new(Exit::of_opening(&err), "the input cannot be opened").in_file(path).caused_by(err)
+    };
+    let file = File::open(path).map_err(refused)?;
+    match file.metadata() {
+        Ok(data) if data.is_dir() => {
+            Err(Failure::new(Exit::NoInput, "the input is a folder").in_file(path).hint("name a file in it"))
+        }
+        Ok(_) => Ok(file),
+        Err(err) => Err(refused(err)),
+    }
+}
+
+/// The name of an input in messages.
+pub(crate) fn shown(path: &Path) -> PathBuf {
+    if path == Path::new("-") { PathBuf::from("standard input") } else { path.to_owned() }
+}
+
+/// Something that can be read once, from front to back.
+pub(crate) enum Pipe {
+    Stdin(Stdin),
+    Other(File),
+}
+
+impl Read for &Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Pipe::Stdin(stdin) => stdin.lock().read(buffer),
+            Pipe::Other(file) => (&*file).read(buffer),
+        }
+    }
+}

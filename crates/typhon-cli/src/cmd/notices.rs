@@ -1,0 +1,65 @@
+//! Notices for people and as JSON.
+
+use crate::output::escape::printable;
+use crate::output::stream::Style;
+use crate::output::units;
+use serde_json::{Value, json};
+use std::path::Path;
+use typhon_trace::{Notice, Severity};
+
+/// `[{code,severity,offset,block,record,count,message,hint}]`.
+pub(crate) fn to_json(notices: &[Notice]) -> Value {
+    let entry = |notice: &Notice| {
+        json!({
+            "code": notice.code.as_str(),
+            "severity": severity_name(notice.severity()),
+            "offset": notice.offset,
+            "block": notice.block,
+            "record": notice.record,
+            "count": notice.count,
+            "message": notice.message,
+            "hint": notice.code.hint(),
+        })
+    };
+    notices.iter().map(entry).collect()
+}
+
+/// Stable name of a severity.
+pub(crate) fn severity_name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Info => "info",
+        Severity::Divergent => "divergent",
+        Severity::DataLoss => "data-loss",
+    }
+}
+
+/// `block 17 @ 0x003f2a10  record 311: …`.
+pub(crate) fn line(notice: &Notice) -> String {
+    let mut place = Vec::new();
+    if let Some(block) = notice.block {
+        place.push(format!("block {block}"));
+    }
+    if let Some(offset) = notice.offset {
+        place.push(format!("@ 0x{offset:08x}"));
+    }
+    let record = notice.record.map(|record| format!("record {record}: ")).unwrap_or_default();
+    let message = printable(&notice.message);
+    if place.is_empty() {
+        format!("{record}{message}")
+    } else {
+        format!("{}  {record}{message}", place.join(" "))
+    }
+}
+
+/// One line on standard error when records were lost.
+pub(crate) fn warn(style: &Style, path: &Path, notices: &[Notice]) {
+    let losses = notices.iter().filter(|notice| notice.severity() == Severity::DataLoss).count() as u64;
+    if losses > 0 {
+        let shown = path.to_string_lossy();
+        let found = units::plural(losses, "place");
+        style.say(&format!(
+            "warning: the trace is damaged in {found}\n  -> typhon trace verify {}",
+            printable(&shown)
+        ));
+    }
+}

@@ -1,0 +1,102 @@
+//! Output files appear whole or not at all: written beside their place under a temporary name, renamed at the end.
+
+use super::signals;
+use crate::failure::{Exit, Failure};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use tempfile::{Builder, NamedTempFile, TempPath};
+
+/// A file that becomes visible when it is finished.
+pub(crate) struct OutputFile {
+    file: File,
+    // `Option` because finishing takes the path while `drop` still needs to run.
+    temporary: Option<TempPath>,
+    path: PathBuf,
+    overwrite: bool,
+}
+
+impl OutputFile {
+    /// Refuses to replace an existing file unless `force`. `source` is the file being read, which is never replaced.
+    pub(crate) fn create(path: &Path, force: bool, source: Option<&Path>) -> Result<Self, Failure> {
+        let cannot = |what: String| Failure::new(Exit::CannotCreate, what).in_file(path);
+        if source.is_some_and(|source| is_same_file(source, path)) {
+            return Err(cannot("the output is the input".into()).hint("choose another name"));
+        }
+        if !force && path.symlink_metadata().is_ok() {
+            return Err(
+                cannot("the output exists".into()).hint("choose another name, or replace it with --force")
+            );
+        }
+        if path.is_dir() {
+            return Err(cannot("the output is a folder".into()).hint("name a file in it"));
+        }
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let (file, temporary) = temporary_in(folder)
+            .map_err(|err| {
+                Failure::new(Exit::of_creating(&err), "the output cannot be created")
+                    .in_file(path)
+                    .caused_by(err)
+            })?
+            .into_parts();
+        signals::register(&temporary);
+        Ok(Self { file, temporary: Some(temporary), path: path.to_owned(), overwrite: force })
+    }
+
+    /// The open file, for writing.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Makes the file durable and visible; returns its size in bytes.
+    pub(crate) fn finish(mut self) -> Result<u64, Failure> {
+        let failed =
+            |err: std::io::Error, what| Failure::new(Exit::Io, what).in_file(&self.path).caused_by(err);
+        let bytes = self.file.metadata().map_err(|err| failed(err, "the output cannot be inspected"))?.len();
+        self.file.sync_all().map_err(|err| failed(err, "the output cannot be written"))?;
+        let Some(temporary) = self.temporary.take() else { return Ok(bytes) };
+        let name = temporary.to_path_buf();
+        let path = self.path.clone();
+        let overwrite = self.overwrite;
+        signals::settle(&name, || match overwrite {
+            true => temporary.persist(&path),
+            false => temporary.persist_noclobber(&path),
+        })
+        .map_err(|err| {
+            Failure::new(Exit::CannotCreate, "the output cannot be put in place")
+                .in_file(&path)
+                .caused_by(err.error)
+        })?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = self.temporary.take() {
+            let name = temporary.to_path_buf();
+            signals::settle(&name, || drop(temporary));
+        }
+    }
+}
+
+/// With the permissions of an ordinary file, not the private ones of a temporary.
+fn temporary_in(folder: &Path) -> std::io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".typhon-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
