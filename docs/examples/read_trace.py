@@ -21,6 +21,7 @@ SECTIONS = {
     0x53555043: "cpuSampleSection",
 }
 SPAN_NAMES = 0x4E415053
+CHECKSUMS = ["typhon.crc32c." + name for name in ("tables", "block", "header", "trailer")]
 
 # Section 7: everything that is not listed is an instant.
 SPAN_KINDS = set()
@@ -233,7 +234,7 @@ class Trace:
         self.header = read_header(data)
         self.tables, self.blocks, self.span_names, self.sections, self.notices = {}, [], {}, {}, []
         self.counts, self.first_start, self.last_end = {}, None, None
-        self.spans_end = 0
+        self.checksum_names, self.is_closing_block_sound = None, False
         cursor = Cursor(data, 207)
         try:
             self.tables = read_tables(cursor)
@@ -250,51 +251,85 @@ class Trace:
             if word == SPAN_NAMES:
                 self.span_names.update(read_span_names(cursor))
                 continue
+            if word == 0 and any(self.data[start:]):
+                raise Damaged(f"no block at offset {start}")
             if word == 0 or word in SECTIONS:
-                return
+                break
             compressed, records = cursor.number("i"), cursor.number("i")
             if not (1 <= word <= 1 << 24 and 1 <= compressed <= word + word // 255 + 16 and 0 <= records <= word // 12):
                 raise Damaged(f"no block at offset {start}")
             data = cursor.take(compressed)
+            if not self.blocks:
+                self.find_checksum_names()
             try:
-                self.read_block(decompress(data, word), records, (chain, start), cursor.at)
+                self.read_block(decompress(data, word), records, data, range(chain, start))
             except Damaged as damage:
                 self.notices.append(f"block at offset {start}: {damage}")
             self.blocks.append((start, records, word))
             chain = start
+        if not self.blocks:
+            self.find_checksum_names()
+        if self.checksum_names and self.closed() and not self.is_closing_block_sound:
+            self.notices.append("no sound closing block")
 
-    def read_block(self, block, stated, covered, end):
-        count = 0
-        for kind, _, start, duration, payload in walk_records(block):
-            count += 1
-            if kind == 6 and len(payload) >= 8:
-                name_id, value = struct.unpack_from("<iI", payload)
-                name = self.span_names.get(name_id, "")
-                if name.startswith("typhon.crc32c."):
-                    self.check(name.rsplit(".", 1)[1], value, covered, end)
-                    continue
+    def read_block(self, block, stated, stored, covered):
+        records = list(walk_records(block))
+        if len(records) != stated:
+            self.notices.append(f"{len(records)} records in a block of {stated}")
+        if self.checksum_names:
+            markers = self.markers(records)
+            self.check(markers, block, stored, covered)
+            records = records[len(markers) :]
+        for kind, _, start, duration, _ in records:
             self.counts[kind] = self.counts.get(kind, 0) + 1
             if self.first_start is None or start < self.first_start:
                 self.first_start = start
             if self.last_end is None or start + (duration or 0) > self.last_end:
                 self.last_end = start + (duration or 0)
-        if count != stated:
-            self.notices.append(f"{count} records in a block of {stated}")
 
-    def check(self, what, value, covered, end):
-        """Section 11: compares one checksum with what it covers."""
-        if what == "tables":
-            data = bytearray(self.data[207 : covered[1]])
+    def find_checksum_names(self):
+        """Section 11: the names in front of the first block switch the checks on."""
+        names = {name: key for key, name in self.span_names.items() if name in CHECKSUMS}
+        if len(names) == len(CHECKSUMS):
+            self.checksum_names = {key: name for name, key in names.items()}
+        elif names or self.header["reserved0"] == 1:
+            self.notices.append("checksum names are missing")
+
+    def markers(self, records):
+        """Section 11: the checksum marker at the start of a block, or the three of a closing block."""
+        found = []
+        for kind, slot, start, _, payload in records[:3]:
+            name_id, value = struct.unpack("<iI", payload) if kind == 6 and len(payload) == 8 else (-1, 0)
+            if name_id not in self.checksum_names:
+                break
+            found.append((self.checksum_names[name_id], value, slot, start))
+        names = [name for name, _, _, _ in found]
+        return found if len(records) == 3 and names[1:] == CHECKSUMS[2:] else found[:1]
+
+    def check(self, markers, block, stored, covered):
+        """Section 11: compares the checksums of a block with what they cover."""
+        due = CHECKSUMS[1] if self.blocks else CHECKSUMS[0]
+        if [name for name, _, _, _ in markers[:1]] != [due]:
+            self.notices.append(f"no checksum in the block at offset {covered.stop}")
+        end = covered.stop + 12 + len(stored)
+        for name, value, _, _ in markers:
+            if crc32c(self.covered_by(name, covered, end)) != value:
+                self.notices.append(f"{name} in the block at offset {covered.stop} is wrong")
+        if len(markers) == 3:
+            same = len({(slot, start) for _, _, slot, start in markers}) == 1
+            self.is_closing_block_sound = same and stored == b"\xf0\x2d" + block
+
+    def covered_by(self, name, covered, end):
+        if name == CHECKSUMS[0]:
+            data = bytearray(self.data[207 : covered.stop])
             for at in self.routing_id_offsets():
                 data[at - 207 : at - 205] = b"\xff\xff"
-        elif what == "block":
-            data = self.data[covered[0] : covered[1]]
-        elif what == "header":
-            data = self.data[:47] + bytes(40) + self.data[87:207]
-        else:
-            data = self.data[end:]
-        if crc32c(data) != value:
-            self.notices.append(f"checksum of {what} before offset {end} is wrong")
+            return data
+        if name == CHECKSUMS[1]:
+            return self.data[covered.start : covered.stop]
+        if name == CHECKSUMS[2]:
+            return self.data[:47] + bytes(40) + self.data[87:207]
+        return self.data[end:]
 
     def routing_id_offsets(self):
         """Where table 2 keeps its routing ids: the last two bytes of each entry."""
