@@ -275,7 +275,7 @@ impl<S: TraceSink> TraceWriter<S> {
         &self.notices
     }
 
-    /// Gives the sink back.
+    /// Gives the sink back. Records of the open block are lost unless the trace was flushed or closed before.
     pub fn into_inner(self) -> S {
         self.output.into_sink()
     }
