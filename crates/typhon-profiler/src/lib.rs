@@ -18,6 +18,8 @@
 //! - A kind that is off costs one load and one test.
 #![deny(unsafe_op_in_unsafe_fn, unsafe_code)]
 
+#[cfg(all(not(loom), any(feature = "log", feature = "tracing")))]
+pub mod bridge;
 mod capture;
 mod clock;
 pub mod config;

@@ -1,7 +1,7 @@
 //! Sessions: from a mask and exporters to a running capture and back.
 //!
 //! At most one session runs in a process. Start and stop are serialised and idempotent. Chunks, slots and what was
-//! reported survive a session; see [`crate::drain::Drain::begin_session`] for what a new one leaves behind.
+//! reported survive a session; see `Drain::begin_session` for what a new one leaves behind.
 #![forbid(unsafe_code)]
 
 mod consumer;
