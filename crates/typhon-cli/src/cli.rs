@@ -73,6 +73,10 @@ pub(crate) enum Trace {
     Dump(Dump),
     /// Check a trace and say what is wrong with it
     Verify(Verify),
+    /// Write a whole, closed copy of a damaged trace
+    Repair(Repair),
+    /// Convert a trace, or cut a part out of it
+    Export(Export),
 }
 
 #[derive(Debug, Args)]
@@ -226,6 +230,66 @@ pub(crate) struct Verify {
     /// Also compare every record with the registry
     #[arg(long)]
     pub(crate) deep: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "The source is never changed. Exit code 3 tells that something was lost.
+
+Examples:
+  typhon trace repair cut.typhon-trace -o fixed.typhon-trace
+  typhon trace repair damaged.typhon-trace -o fixed.typhon-trace --salvage")]
+pub(crate) struct Repair {
+    /// Damaged trace file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// File to write
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "dry_run")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Search for sound blocks after damage, and keep what can be read of damaged ones
+    #[arg(long)]
+    pub(crate) salvage: bool,
+    /// Report what would be lost, write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Targets:
+  trace   a valid trace file with the same tables, holding the selected records and what is needed
+          to understand them: thread names, query definitions, capacities. Without a selection it is
+          a copy with checksums.
+  csv     one line a record; --compress writes it as gzip
+
+Examples:
+  typhon trace export run.typhon-trace -o slow.typhon-trace --to trace --range 1.2s..1.3s
+  typhon trace export run.typhon-trace -o commits.csv --to csv --where 'kind=TransactionCommit'")]
+pub(crate) struct Export {
+    /// Trace file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// File to write
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// What to write
+    #[arg(long, value_enum)]
+    pub(crate) to: Target,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Compress the output (csv only: gzip)
+    #[arg(long)]
+    pub(crate) compress: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    Trace,
+    Csv,
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@ use crate::header::FileHeader;
 use crate::reader::{
     BlockBuffer, BlockDigest, BlockIndex, Derived, Outcome, ReadAt, ReadOptions, Sections, Totals, TraceFile,
 };
+use crate::record::RecordWalk;
 use crate::trailer::{FileTable, SourceManifest, SpanNames};
 use crate::writer::{CloseInfo, CloseReport, TraceSink, TraceWriter, WriterOptions};
 use crate::{Notice, NoticeCode, Severity, TraceError};
@@ -54,6 +55,16 @@ impl<K: TraceSink> TraceCopy<K> {
             None => buffer.events().try_for_each(|record| self.writer.copy_records(record.bytes()))?,
         }
         self.writer.flush()
+    }
+
+    /// Copies some records, whole and one after the other; they may share a block with what was copied before. Also for
+    /// records that the source does not hold in this form.
+    ///
+    /// # Errors
+    /// Those of [`TraceWriter::copy_records`].
+    pub fn records(&mut self, records: &[u8]) -> Result<(), TraceError> {
+        self.copied.add(&BlockDigest::of_records(RecordWalk::new(records)));
+        self.writer.copy_records(records)
     }
 
     /// Writes the sections and closes the file. `whole` says that the copy holds everything of the source: then the
@@ -142,8 +153,9 @@ pub fn repair<A: ReadAt, K: TraceSink>(
     Ok((sink, RepairReport { written, losses, notices, totals }))
 }
 
-/// A wrong section offset costs nothing here: a copy has its own.
-fn is_loss(notice: &Notice) -> bool {
+/// Does a notice about a source mean that a copy lacks something? A wrong section offset costs nothing here: a copy has
+/// its own.
+pub fn is_loss(notice: &Notice) -> bool {
     notice.severity() > Severity::Info && notice.code != NoticeCode::SectionOffset
 }
 

@@ -1,11 +1,14 @@
 //! One module per command, and what they share.
 
+mod conclusion;
 pub(crate) mod dump;
+pub(crate) mod export;
 pub(crate) mod info;
 mod input;
 pub(crate) mod kinds;
 mod notices;
 mod portions;
+pub(crate) mod repair;
 mod selection;
 pub(crate) mod shell;
 pub(crate) mod verify;

@@ -62,6 +62,11 @@ impl Selection {
         self.groups.is_empty() && self.ticks.is_none() && self.window.is_none()
     }
 
+    /// The time window, if there is one.
+    pub(crate) fn window(&self) -> Option<&NumberRange> {
+        self.window.as_ref()
+    }
+
     /// Does this record pass?
     #[inline]
     pub(crate) fn passes(&self, facts: &RecordFacts<'_>) -> bool {

@@ -45,9 +45,11 @@ impl OutputFile {
         Ok(Self { file, temporary: Some(temporary), path: path.to_owned(), overwrite: force })
     }
 
-    /// The open file, for writing.
-    pub(crate) fn file(&self) -> &File {
-        &self.file
+    /// A handle for writing.
+    pub(crate) fn writer(&self) -> Result<File, Failure> {
+        self.file.try_clone().map_err(|err| {
+            Failure::new(Exit::Io, "the output cannot be written").in_file(&self.path).caused_by(err)
+        })
     }
 
     /// Makes the file durable and visible; returns its size in bytes.

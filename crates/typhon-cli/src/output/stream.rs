@@ -36,6 +36,13 @@ impl Style {
             let _ = writeln!(AutoStream::new(io::stderr(), self.color), "{text}");
         }
     }
+
+    /// Says something that only the curious want to know: with `-v`.
+    pub(crate) fn detail(&self, text: &str) {
+        if self.verbose {
+            self.say(text);
+        }
+    }
 }
 
 fn resolved(asked: ColorChoice, automatic: ColorChoice) -> bool {

@@ -30,10 +30,6 @@ impl Table {
         self.rows.push(cells);
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
     /// The table as text, with a bold heading if `styled`, at most `width` columns wide where cutting cells allows.
     pub(crate) fn render(&self, width: Option<usize>, styled: bool) -> String {
         let widths = self.widths(width);

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::BlockBuffer;
+use crate::record::Record;
 
 /// Kind of the records that start a tick.
 const TICK_START: u8 = 0;
@@ -43,9 +44,14 @@ pub struct BlockDigest {
 impl BlockDigest {
     /// Goes once over the events of a decoded block.
     pub fn of(buffer: &BlockBuffer) -> Self {
+        Self::of_records(buffer.events())
+    }
+
+    /// Goes once over some records.
+    pub(crate) fn of_records<'r>(records: impl Iterator<Item = Record<'r>>) -> Self {
         let mut counts = [0u32; 256];
         let mut digest = Self::default();
-        for record in buffer.events() {
+        for record in records {
             counts[usize::from(record.kind())] += 1;
             let start = record.timestamp();
             let duration = record.span().map_or(0, |span| span.duration.max(0));

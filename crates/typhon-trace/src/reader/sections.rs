@@ -49,7 +49,7 @@ pub(crate) fn section_places(header: &FileHeader) -> Vec<(u64, Section)> {
 impl Sections {
     /// These sections, and those of `other` that are missing here.
     #[must_use]
-    pub(crate) fn or(mut self, other: &Self) -> Self {
+    pub fn or(mut self, other: &Self) -> Self {
         self.file_table = self.file_table.or_else(|| other.file_table.clone());
         self.source_manifest = self.source_manifest.or_else(|| other.source_manifest.clone());
         self.query_strings = self.query_strings.or_else(|| other.query_strings.clone());

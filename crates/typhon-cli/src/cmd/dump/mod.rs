@@ -97,7 +97,12 @@ fn dump(
 fn report(style: &Style, path: &Path, written: u64, outcome: Option<&Outcome>) {
     match outcome {
         None => style.say(&format!("stopped after {}; more follow", units::plural(written, "record"))),
-        Some(outcome) => notices::warn(style, path, &outcome.notices),
+        Some(outcome) => {
+            let (records, blocks) = (outcome.totals.events, outcome.totals.blocks);
+            let read = format!("{} in {}", units::plural(records, "record"), units::plural(blocks, "block"));
+            style.detail(&format!("{} of {read}", units::count(written)));
+            notices::warn(style, path, &outcome.notices);
+        }
     }
 }
 

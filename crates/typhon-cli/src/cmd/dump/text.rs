@@ -37,7 +37,7 @@ impl Text {
             TimeScale::Raw => timestamp.to_string(),
             _ => seconds(timestamp),
         };
-        let thread = match row.facts.thread {
+        let thread = match row.facts.thread.filter(|name| !name.is_empty()) {
             Some(name) => printable(name).into_owned(),
             None => format!("slot {}", record.slot()),
         };

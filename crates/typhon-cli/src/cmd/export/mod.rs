@@ -1,0 +1,26 @@
+//! `typhon trace export`: a trace in another form, or a part of it.
+
+mod csv;
+mod cut;
+
+use super::selection::Selection;
+use crate::cli::{Export, Target};
+use crate::failure::Failure;
+use crate::output::file::OutputFile;
+use crate::output::stream::Style;
+
+pub(crate) fn run(args: &Export, style: &Style) -> Result<u8, Failure> {
+    if args.compress && args.to != Target::Csv {
+        return Err(Failure::usage(
+            "--compress goes with --to csv; blocks of a trace are compressed already",
+        ));
+    }
+    let selection = Selection::new(&args.selection)?;
+    let create = || OutputFile::create(&args.output, args.force, Some(&args.file));
+    let conclusion = match args.to {
+        Target::Trace => cut::run(args, &selection, style, create)?,
+        Target::Csv => csv::run(args, &selection, style, create)?,
+    };
+    conclusion.print(style)?;
+    Ok(0)
+}
