@@ -344,19 +344,22 @@ class Trace:
         """Section 10: sections that the header points to."""
         for name in SECTIONS.values():
             offset = self.header.get(name + "Offset", 0)
-            if not 207 < offset < len(self.data):
+            if offset == 0:
                 continue
             try:
+                if not 207 < offset < len(self.data):
+                    raise Damaged("offset outside the file")
                 found, content = read_section(Cursor(self.data, offset))
-            except Damaged as damage:
-                found, content = None, self.notices.append(f"{name}: {damage}")
-            if found == name:
+                if found != name:
+                    raise Damaged("another magic")
                 self.sections[name] = content
+            except Damaged as damage:
+                self.notices.append(f"{name} at offset {offset}: {damage}")
 
     def closed(self):
         """Section 15."""
-        header = self.header
-        return any(value for name, value in header.items() if name in ("tsnMax", "durationTicks") or name.endswith("Offset"))
+        filled = [name for name in self.header if name in ("tsnMax", "durationTicks") or name.endswith("Offset")]
+        return any(self.header[name] for name in filled)
 
     def summary(self):
         sections = {name: len(content) for name, content in self.sections.items() if name != "cpuSampleSection"}
