@@ -93,7 +93,14 @@ impl<'a> Record<'a> {
     /// but can be stepped over.
     #[inline]
     pub fn is_short_span(&self) -> bool {
-        registry::is_span(self.kind()) && SpanHead::parse(self.bytes).is_none()
+        if !registry::is_span(self.kind()) {
+            return false;
+        }
+        // The flags are the last byte of the fixed header; this runs for every record that is read.
+        match self.bytes.get(SPAN_HEADER_BYTES - 1) {
+            None => true,
+            Some(flags) => self.bytes.len() < SPAN_HEADER_BYTES + extension_bytes(*flags),
+        }
     }
 }
 
@@ -161,10 +168,14 @@ impl<'a> SpanHead<'a> {
     /// Offset of the payload from the start of the record: 37, 39, 53 or 55.
     #[inline]
     pub fn payload_offset(&self) -> usize {
-        SPAN_HEADER_BYTES
-            + if self.trace_id.is_some() { 16 } else { 0 }
-            + if self.site.is_some() { 2 } else { 0 }
+        SPAN_HEADER_BYTES + extension_bytes(self.flags)
     }
+}
+
+/// Bytes of the header parts that a flag byte announces: trace context and source-location id.
+#[inline]
+fn extension_bytes(flags: u8) -> usize {
+    usize::from(flags & SPAN_FLAG_TRACE_CONTEXT) * 16 + usize::from(flags & SPAN_FLAG_SITE)
 }
 
 /// Why the walk of a block cannot go on.

@@ -1,6 +1,6 @@
 //! One block in memory: its bytes as stored, its records, and what a first pass over them found.
 
-use super::BlockEntry;
+use super::{BlockEntry, Link, Verdict};
 use crate::block::{BLOCK_HEADER_BYTES, BlockFault};
 use crate::checksum::{
     Checksum, ChecksumNames, ClosingBlock, Crc32c, DROPPED_RECORDS_NAME, MARKER_BYTES, MARKER_KIND, Marker,
@@ -65,7 +65,31 @@ pub struct BlockSummary {
     pub dropped_records: u64,
 }
 
+impl Closing {
+    /// Verdict of the last block of a file: nothing follows that could vouch for it but its own form.
+    pub(crate) fn verdict_at_end(&self) -> Verdict {
+        match self {
+            Self::Sound(_) => Verdict::Sound,
+            Self::Damaged => Verdict::Mismatch,
+            Self::No => Verdict::Unchecked,
+        }
+    }
+}
+
 impl BlockSummary {
+    /// The checksum that is due at the start of the block: of the tables in the first, of the block before in others.
+    pub(crate) fn due_checksum(&self) -> Checksum {
+        if self.entry.index == 0 { Checksum::Tables } else { Checksum::Block }
+    }
+
+    /// The block as the checksum chain sees it.
+    pub fn link(&self) -> Link {
+        let marker = self
+            .marker
+            .filter(|marker| marker.checksum == Checksum::Block && self.due_checksum() == Checksum::Block);
+        Link { crc: self.crc, lead: self.entry.lead, claim: marker.map(|marker| marker.crc) }
+    }
+
     fn empty(entry: BlockEntry) -> Self {
         Self {
             entry,

@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 
 use super::Lead;
 
-/// Longest run of blocks with mismatching checksums that is held back undecided. A hostile file cannot make a reader
-/// hold more: at the limit the run is decided as if its successor were sound.
+/// Most blocks with mismatching checksums in a row that are held back undecided. A hostile file cannot make a reader
+/// hold more: beyond the limit the oldest is taken for damaged. A verdict therefore depends on this many later blocks
+/// and on nothing before, so that a reader may start anywhere.
 pub const MAX_UNDECIDED_BLOCKS: usize = 8;
 
 /// What the checksums say about a block.
@@ -57,7 +58,10 @@ impl ChecksumChain {
             match (self.last_crc.and_then(|crc| link.lead.extend_crc(crc)), link.claim) {
                 (Some(crc), Some(claim)) if crc == claim => self.decide(Verdict::Sound),
                 (Some(_), Some(_)) if self.undecided < MAX_UNDECIDED_BLOCKS => {}
-                (Some(_), Some(_)) => self.decide(Verdict::Mismatch),
+                (Some(_), Some(_)) => {
+                    self.ready.push_back(Verdict::Mismatch);
+                    self.undecided -= 1;
+                }
                 _ => self.decide(Verdict::Unchecked),
             }
         }

@@ -3,7 +3,7 @@
 use super::sections::{Sections, read_addressed};
 use super::source::{FileSource, ReadAt};
 use super::stream::{BlockFeed, Preamble, ReadOptions, ScanEnd, StreamReader};
-use super::{BlockBuffer, BlockEntry, MarkerIds, NoticeLog, SequenceEnd};
+use super::{BlockBuffer, BlockEntry, ChecksumChain, Closing, MarkerIds, NoticeLog, SequenceEnd, Verdict};
 use crate::header::FileHeader;
 use crate::tables::Tables;
 use crate::trailer::SpanNames;
@@ -125,6 +125,39 @@ impl<A: ReadAt> TraceFile<A> {
         Ok(())
     }
 
+    /// Reads and decodes the block at a position of an index, and asks the blocks after it what they know of it: the
+    /// same verdict as a stream reader gives. Costs one more block as a rule, and at most
+    /// [`super::MAX_UNDECIDED_BLOCKS`] more.
+    ///
+    /// # Errors
+    /// As [`TraceFile::read_block`].
+    ///
+    /// # Panics
+    /// When the index has no such position.
+    pub fn read_checked(
+        &self,
+        index: &BlockIndex,
+        position: usize,
+        buffer: &mut BlockBuffer,
+    ) -> Result<Verdict, TraceError> {
+        self.read_block(index, &index.entries[position], buffer)?;
+        if index.ids.checksums.is_none() {
+            return Ok(Verdict::Unchecked);
+        }
+        let mut chain = ChecksumChain::new();
+        let mut closing = push_link(&mut chain, buffer);
+        let mut later = BlockBuffer::new();
+        for entry in &index.entries[position + 1..] {
+            self.read_block(index, entry, &mut later)?;
+            closing = push_link(&mut chain, &later);
+            if let Some(verdict) = chain.next_verdict() {
+                return Ok(verdict);
+            }
+        }
+        chain.finish(closing.verdict_at_end());
+        Ok(chain.next_verdict().unwrap_or(Verdict::Unchecked))
+    }
+
     /// Reads the file from front to back.
     ///
     /// # Errors
@@ -132,6 +165,13 @@ impl<A: ReadAt> TraceFile<A> {
     pub fn stream(&self, options: ReadOptions) -> Result<StreamReader<FileSource<&A>>, TraceError> {
         StreamReader::from_file(&self.data, options)
     }
+}
+
+/// Adds a decoded block to a chain; tells whether it is the closing block.
+fn push_link(chain: &mut ChecksumChain, buffer: &BlockBuffer) -> Closing {
+    let Some(summary) = buffer.summary() else { return Closing::No };
+    chain.push(summary.link());
+    summary.closing
 }
 
 fn read_exact_at<A: ReadAt>(data: &A, mut buffer: &mut [u8], mut offset: u64) -> Result<(), TraceError> {

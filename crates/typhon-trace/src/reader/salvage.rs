@@ -2,9 +2,9 @@
 //!
 //! Every byte offset is a candidate. Cheap tests come first: the size fields of a block header are in range (true for
 //! about one random offset in 2^24), the LZ4 sequences add up to the stated size, and only then the block is
-//! decompressed and its records are walked. What the tests cost is charged to a budget that grows with the distance
-//! searched, so that a file made of plausible headers costs linear time as well; a candidate that comes while the
-//! budget is spent is passed over.
+//! decompressed and its records are walked. What the tests cost is charged to a budget that grows with the file
+//! offset, so that a file made of plausible headers costs linear time as well; a candidate that comes while the budget
+//! is spent is passed over.
 
 use super::lz4_probe::probe;
 use super::source::{SEQUENTIAL_READ_BYTES, Source};
@@ -13,10 +13,10 @@ use crate::block::{BLOCK_HEADER_BYTES, BlockHeader};
 use crate::record::RecordWalk;
 use crate::trailer::Section;
 
-/// Work that a search may do before it has moved: four blocks of the largest size.
+/// Work that all searches of a file may do at its beginning, in bytes of output: four blocks of the largest size.
 const BUDGET_BASE: u64 = 64 << 20;
-/// Work that each searched byte adds.
-const BUDGET_PER_BYTE: u64 = 16;
+/// Work that each byte of file offset adds.
+const BUDGET_PER_BYTE: u64 = 4;
 
 /// Where a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +30,14 @@ pub(crate) struct Found {
 }
 
 /// Searches forward from `from` for a block, a span-name table or one of the sections whose offsets the file header
-/// gives. Bytes before the found place are released.
+/// gives. Bytes before the found place are released. `spent` carries the work from one search of a file to the next.
 pub(crate) fn search<S: Source>(
     source: &mut S,
     from: u64,
     sections: &[(u64, Section)],
+    spent: &mut u64,
 ) -> Result<Found, TraceError> {
-    let mut search = Search { source, from, spent: 0, untested: 0, sections, scratch: Vec::new() };
+    let mut search = Search { source, spent, untested: 0, sections, scratch: Vec::new() };
     let mut position = from;
     loop {
         search.source.release(position);
@@ -75,8 +76,8 @@ fn next_candidate(chunk: &[u8], base: u64, sections: &[(u64, Section)]) -> Resul
     // The last offsets of the chunk have no room for a header; they come first in the next chunk, or the input ends.
     let complete = chunk.len().saturating_sub(BLOCK_HEADER_BYTES - 1);
     for (at, window) in chunk.windows(BLOCK_HEADER_BYTES).enumerate() {
-        // Sizes are below 2^24, so that the top byte rules most offsets out before anything else is looked at.
-        if window[3] == 0 && plausible_header(window).is_some() {
+        // Sizes are at most 2^24, so that the top byte rules most offsets out before anything else is looked at.
+        if window[3] <= 1 && plausible_header(window).is_some() {
             return Ok(at);
         }
         if window[0].is_ascii_uppercase()
@@ -120,8 +121,8 @@ fn decodes_exactly(data: &[u8], header: BlockHeader, scratch: &mut Vec<u8>) -> b
 
 struct Search<'a, S> {
     source: &'a mut S,
-    from: u64,
-    spent: u64,
+    /// Work done by all searches of the file so far.
+    spent: &'a mut u64,
     untested: u64,
     sections: &'a [(u64, Section)],
     scratch: Vec<u8>,
@@ -129,8 +130,7 @@ struct Search<'a, S> {
 
 impl<S: Source> Search<'_, S> {
     fn is_sound_item(&mut self, offset: u64) -> Result<bool, TraceError> {
-        let allowed = BUDGET_BASE + BUDGET_PER_BYTE * (offset - self.from);
-        if self.spent > allowed {
+        if *self.spent > BUDGET_BASE.saturating_add(offset.saturating_mul(BUDGET_PER_BYTE)) {
             self.untested += 1;
             return Ok(false);
         }
@@ -150,11 +150,11 @@ impl<S: Source> Search<'_, S> {
         }
         let size = header.uncompressed_bytes as usize;
         let probed = probe(data, size);
-        self.spent += probed.steps;
+        *self.spent += probed.steps;
         if probed.output_bytes != Some(size) {
             return Ok(false);
         }
-        self.spent += size as u64;
+        *self.spent += size as u64;
         Ok(decodes_exactly(data, header, &mut self.scratch))
     }
 
@@ -165,9 +165,9 @@ impl<S: Source> Search<'_, S> {
         let head = self.source.peek(offset + 4, 2)?;
         let Some(count) = head.first_chunk().map(|raw| u16::from_le_bytes(*raw)) else { return Ok(false) };
         let bytes = self.source.peek(offset + 6, usize::from(count) * MAX_ENTRY_BYTES)?;
-        self.spent += u64::from(count);
+        *self.spent += u64::from(count);
         let Some(size) = span_entries_bytes(bytes, count).filter(|_| count > 0) else { return Ok(false) };
-        self.spent += size as u64;
+        *self.spent += size as u64;
         let end = offset + 6 + size as u64;
         let next = self.source.peek(end, 4)?;
         Ok(next.is_empty()

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{BlockSummary, ChecksumChain, Closing, Lead, Link, NoticeLog, Verdict};
+use super::{BlockSummary, ChecksumChain, Closing, Lead, NoticeLog, Verdict};
 use crate::checksum::{Checksum, ClosingBlock};
 use crate::{Notice, NoticeCode};
 
@@ -92,8 +92,8 @@ impl<T> Sequencer<T> {
         self.report_faults(&summary);
         if self.checks.checksums {
             self.check_closing(&summary);
-            let claim = self.claim(&summary);
-            self.chain.push(Link { crc: summary.crc, lead: summary.entry.lead, claim });
+            self.check_marker(&summary);
+            self.chain.push(summary.link());
         }
         self.held.push_back((summary, payload));
     }
@@ -109,12 +109,8 @@ impl<T> Sequencer<T> {
 
     /// No block follows: decides the last ones, which [`Sequencer::pop`] then gives.
     pub fn end_of_blocks(&mut self) {
-        let last = match self.held.back().map(|(summary, _)| summary.closing) {
-            Some(Closing::Sound(_)) => Verdict::Sound,
-            Some(Closing::Damaged) => Verdict::Mismatch,
-            Some(Closing::No) | None => Verdict::Unchecked,
-        };
-        self.chain.finish(last);
+        let last = self.held.back().map(|(summary, _)| summary.closing.verdict_at_end());
+        self.chain.finish(last.unwrap_or(Verdict::Unchecked));
     }
 
     /// Sums over the blocks given so far.
@@ -181,30 +177,26 @@ impl<T> Sequencer<T> {
         }
     }
 
-    /// What the block says about the block before it. The first block speaks of the tables instead, which is settled
-    /// at once.
-    fn claim(&mut self, summary: &BlockSummary) -> Option<u32> {
+    /// Every block begins with the checksum that is due there. What the first one says of the tables is settled at
+    /// once; what later ones say of the block before is the chain's business.
+    fn check_marker(&mut self, summary: &BlockSummary) {
         if summary.entry.lead == Lead::Gap || summary.data_fault.is_some() {
-            return None;
+            return;
         }
-        let due = if summary.entry.index == 0 { Checksum::Tables } else { Checksum::Block };
-        match summary.marker {
-            Some(marker) if marker.checksum == due && due == Checksum::Block => Some(marker.crc),
-            Some(marker) if marker.checksum == due => {
-                if marker.crc != self.checks.tables_crc {
-                    let message =
-                        mismatch("metadata tables and span names", marker.crc, self.checks.tables_crc);
-                    self.notice(summary, NoticeCode::ChecksumTables, message);
-                }
-                None
-            }
-            _ => {
-                let what =
-                    if due == Checksum::Tables { "of the metadata tables" } else { "of the block before" };
-                let message = format!("the block does not begin with the checksum {what}");
+        let due = summary.due_checksum();
+        let (what, of) = match due {
+            Checksum::Tables => ("metadata tables and span names", self.checks.tables_crc),
+            _ => ("block before", 0),
+        };
+        match summary.marker.filter(|marker| marker.checksum == due) {
+            None => {
+                let message = format!("the block does not begin with the checksum of the {what}");
                 self.notice(summary, NoticeCode::ChecksumMissing, message);
-                None
             }
+            Some(marker) if due == Checksum::Tables && marker.crc != of => {
+                self.notice(summary, NoticeCode::ChecksumTables, mismatch(what, marker.crc, of));
+            }
+            Some(_) => {}
         }
     }
 

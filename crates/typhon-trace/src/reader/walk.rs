@@ -130,6 +130,8 @@ pub(crate) struct BlockWalk<S> {
     previous: Option<BlockEntry>,
     next_index: u64,
     end: Option<SequenceEnd>,
+    /// Work of all salvage searches so far.
+    search_work: u64,
     scratch: Vec<u8>,
 }
 
@@ -147,6 +149,7 @@ impl<S: Source> BlockWalk<S> {
             previous: None,
             next_index: 0,
             end: None,
+            search_work: 0,
             scratch: Vec::new(),
         }
     }
@@ -325,7 +328,7 @@ impl<S: Source> BlockWalk<S> {
             Some(previous) => (previous.offset, previous.offset + 1),
             None => (self.position, from.max(self.position + 1)),
         };
-        Ok((start, search(&mut self.source, from, &self.sections)?))
+        Ok((start, search(&mut self.source, from, &self.sections, &mut self.search_work)?))
     }
 
     fn previous_is_damaged(&mut self) -> Result<bool, TraceError> {

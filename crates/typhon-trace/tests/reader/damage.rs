@@ -35,18 +35,19 @@ fn events(blocks: &[SeenBlock]) -> Vec<Vec<u8>> {
     blocks.iter().filter(|block| block.delivered).map(|block| block.events.clone()).collect()
 }
 
-/// Random access must see what streaming sees: the same places and the same events.
+/// Random access must see what streaming sees: the same places, verdicts and events.
 fn agrees_with_random_access(file: &[u8], options: ReadOptions, blocks: &[SeenBlock]) {
     let opened = TraceFile::open(file).unwrap();
     let index = opened.scan(options).unwrap();
     let mut buffer = BlockBuffer::new();
     let mut places = Vec::new();
-    for entry in &index.entries {
-        opened.read_block(&index, entry, &mut buffer).unwrap();
+    for (position, entry) in index.entries.iter().enumerate() {
+        let verdict = opened.read_checked(&index, position, &mut buffer).unwrap();
         let events: Vec<u8> = buffer.events().flat_map(|record| record.bytes().to_vec()).collect();
-        places.push((entry.offset, events));
+        places.push((entry.offset, verdict, events));
     }
-    let streamed: Vec<_> = blocks.iter().map(|block| (block.offset, block.events.clone())).collect();
+    let streamed: Vec<_> =
+        blocks.iter().map(|block| (block.offset, block.verdict, block.events.clone())).collect();
     assert_eq!(places, streamed);
 }
 
@@ -339,6 +340,7 @@ fn b34_a_run_of_mismatching_blocks_does_not_hold_the_reader_up() {
     let (after, outcome) = read(&file, PLAIN).unwrap();
     assert_eq!(after.len(), blocks.len());
     assert!(outcome.totals.proven_blocks <= 2);
+    agrees_with_random_access(&file, PLAIN, &after);
 }
 
 #[test]
