@@ -22,3 +22,4 @@ pub mod stream_state;
 pub mod survey;
 pub mod ticks;
 pub mod units;
+pub mod verify;

@@ -8,7 +8,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use typhon_analysis::pipeline::{PipelineOptions, map_blocks};
-use typhon_trace::reader::{BlockBuffer, BlockFeed, Outcome, ReadOptions, StreamReader, Verdict};
+use typhon_trace::reader::{
+    BlockBuffer, BlockFeed, Outcome, ReadOptions, StreamReader, Verdict, VerifyOptions, verify,
+};
 use typhon_trace::{Notice, TraceError};
 
 fn anthill() -> Vec<u8> {
@@ -191,4 +193,22 @@ fn a_panic_in_a_worker_reaches_the_caller() {
         map_blocks(feed, options(2, 0, false), worker, |_| Ok::<_, TraceError>(ControlFlow::Continue(())))
     });
     assert!(result.is_err());
+}
+
+#[test]
+fn a_parallel_verification_reports_what_a_serial_one_reports() {
+    for file in [anthill(), damaged_anthill()] {
+        let checks = VerifyOptions { deep: true };
+        let reader = StreamReader::from_reader(file.as_slice(), ReadOptions { salvage: true }).unwrap();
+        let expected = verify(reader, checks, |_| ()).unwrap();
+        for threads in [1, 2, 4] {
+            let options = options(threads, 3000, true);
+            let feed = BlockFeed::from_reader(file.as_slice(), options.read).unwrap();
+            let report = typhon_analysis::verify::verify(feed, options, checks, |_| ()).unwrap();
+            assert_eq!(report.verdict, expected.verdict);
+            assert_eq!(report.findings, expected.findings);
+            assert_eq!(report.totals, expected.totals);
+            assert_eq!(report.derived.kinds, expected.derived.kinds);
+        }
+    }
 }

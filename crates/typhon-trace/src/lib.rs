@@ -9,7 +9,8 @@
 //! 2. **Records** ([`record`], [`event`], [`decode`]): borrowed views over bytes. [`event`] is generated and typed,
 //!    [`decode`] walks the registry and serves tools that must show any kind.
 //! 3. **Parts of a file** ([`header`], [`tables`], [`block`], [`trailer`], [`checksum`], [`live`]): sans-IO codecs.
-//! 4. **Whole files** ([`reader`], [`writer`]): streaming and random-access reading with recovery, crash-safe writing.
+//! 4. **Whole files** ([`reader`], [`writer`], [`repair`]): streaming and random-access reading with recovery,
+//!    crash-safe writing, copies of what is left of a damaged file.
 //!
 //! What it is not: it starts no threads, knows no engine, opens no sockets and keeps no global state.
 //!
