@@ -5,6 +5,7 @@
 
 mod check;
 mod codegen;
+mod dotnet;
 mod edges;
 mod fuzz;
 mod licences;
@@ -24,6 +25,7 @@ type Task = (&'static str, &'static str, fn(&[String]) -> Outcome);
 const TASKS: &[Task] = &[
     ("codegen", "write the files generated from the event registry; with --check only compare", codegen::run),
     ("test", "set up what the tests need, then run all of them", testing::run),
+    ("dotnet", "install the .NET runtimes and the program of the live tests into target/dotnet", dotnet::run),
     ("check", "check the tree: dependency edges, licences, file hygiene", check::run),
     ("fuzz", "run the fuzz targets one after the other", fuzz::run),
     ("fuzz-seeds", "write the seeds of the fuzz targets from the recordings", fuzz::write_seeds),

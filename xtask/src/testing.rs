@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, workspace};
+use crate::{Outcome, dotnet, workspace};
 
 /// A program that some tests run: its name, the Debian package that brings it, and what is not tested without it.
 struct Tool {
@@ -24,6 +24,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             eprintln!("note: no {} ({fault}): skipping {}", tool.program, tool.without_it);
         }
     }
+    if let Err(fault) = dotnet::run(&[]) {
+        eprintln!("note: no .NET ({fault}): skipping the tests against real runtimes");
+    }
     let mut command = vec!["test", "--workspace"];
     command.extend(arguments.iter().map(String::as_str));
     workspace::run_cargo(&command)
@@ -36,7 +39,7 @@ pub(crate) fn is_installed(program: &str) -> bool {
 }
 
 /// Installs a system package where that is possible without asking anybody.
-fn install(package: &str) -> Outcome {
+pub(crate) fn install(package: &str) -> Outcome {
     if !is_installed("apt-get") {
         return Err("no apt-get to install it with".to_owned());
     }

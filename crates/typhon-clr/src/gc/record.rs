@@ -57,7 +57,8 @@ pub struct Collection {
 pub struct HeapSizes {
     /// Bytes by generation: 0, 1, 2, 3 = large objects, 4 = pinned objects (0 before .NET 5).
     pub size_bytes: [u64; 5],
-    /// Bytes that survived, all generations.
+    /// Bytes that survived, all generations. For a background collection of server GC the runtime may report before
+    /// every heap has filled in its part; survivors of the pinned heap can be missing then.
     pub promoted_bytes: u64,
     /// Whether the per-heap reports came too; without them `promoted_bytes` lacks the pinned objects.
     pub promoted_is_complete: bool,
@@ -72,6 +73,9 @@ pub struct Suspension {
     pub duration_ticks: u64,
     /// From the request until all stood still, ticks; `None` if that event was lost.
     pub time_to_suspend_ticks: Option<u64>,
+    /// From letting threads go until the last one ran again, ticks; `None` if that event was lost. The collector's own
+    /// pause figures (`GC.GetTotalPauseDuration`) leave it out.
+    pub time_to_restart_ticks: Option<u64>,
     /// [`SuspendReason::GC`] or [`SuspendReason::GC_PREPARATION`], never another.
     pub reason: SuspendReason,
     /// Operating-system id of the thread that suspended the others.

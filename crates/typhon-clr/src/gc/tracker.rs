@@ -64,6 +64,7 @@ struct Window {
     reason: SuspendReason,
     begin: u64,
     suspended: Option<u64>,
+    restarting: Option<u64>,
     /// Numbers of the collections that it belongs to.
     owners: Vec<u32>,
 }
@@ -132,6 +133,11 @@ impl Tracker {
             GcEvent::SuspendEeEnd => {
                 if let Some(window) = self.windows.get_mut(&thread) {
                     window.suspended = Some(now);
+                }
+            }
+            GcEvent::RestartEeBegin => {
+                if let Some(window) = self.windows.get_mut(&thread) {
+                    window.restarting = Some(now);
                 }
             }
             GcEvent::RestartEeEnd => self.on_restart(thread, now, out),
@@ -209,7 +215,10 @@ impl Tracker {
                 owners.push(open.count);
             }
         }
-        self.windows.insert(thread, Window { reason: begin.reason, begin: now, suspended: None, owners });
+        self.windows.insert(
+            thread,
+            Window { reason: begin.reason, begin: now, suspended: None, restarting: None, owners },
+        );
     }
 
     fn on_restart(&mut self, thread: u64, now: u64, out: &mut impl FnMut(GcRecord)) {
@@ -221,6 +230,7 @@ impl Tracker {
         out(GcRecord::Suspension(Suspension {
             timestamp: window.begin,
             duration_ticks,
+            time_to_restart_ticks: window.restarting.map(|at| now.saturating_sub(at)),
             time_to_suspend_ticks: window.suspended.map(|at| at.saturating_sub(window.begin)),
             reason: window.reason,
             capture_thread: thread,

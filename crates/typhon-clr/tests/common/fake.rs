@@ -130,8 +130,7 @@ pub(crate) fn serve_reverse(
         })
         .collect();
     serving.into_iter().for_each(|serving| serving.join().unwrap());
-    let commands = shared.state.lock().unwrap().commands.clone();
-    commands
+    std::mem::take(&mut shared.state.lock().unwrap().commands)
 }
 
 pub(crate) fn advertise(cookie: [u8; 16]) -> Vec<u8> {

@@ -153,6 +153,7 @@ impl Script {
             .report(timestamp + 6, thread, false, &[50])
             .end(timestamp + 7, thread, count)
             .stats(timestamp + 8, thread, size)
+            .event(timestamp + 9, thread, GcEvent::RestartEeBegin)
             .restart(timestamp + 10, thread)
     }
 
@@ -216,6 +217,7 @@ fn g4_a_blocking_collection_gives_start_end_and_suspension() {
         timestamp: 100,
         duration_ticks: 10,
         time_to_suspend_ticks: Some(1),
+        time_to_restart_ticks: Some(1),
         reason: SuspendReason::GC,
         capture_thread: 1,
     };
