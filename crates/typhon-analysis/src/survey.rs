@@ -71,12 +71,13 @@ impl Threads {
     }
 }
 
-/// Collects what a survey needs, block by block and in any order.
+/// Collects what a survey needs. Merge in file order: only the origin of relative times depends on it.
 #[derive(Debug, Clone)]
 pub struct SurveyCollector {
     ticks: TickCollector,
     infos: Vec<(u8, i64, Thread)>,
     slots: [bool; 256],
+    origin_ticks: Option<i64>,
     first_ticks: i64,
     last_ticks: i64,
     records: u64,
@@ -88,6 +89,7 @@ impl Default for SurveyCollector {
             ticks: TickCollector::default(),
             infos: Vec::new(),
             slots: [false; 256],
+            origin_ticks: None,
             first_ticks: i64::MAX,
             last_ticks: i64::MIN,
             records: 0,
@@ -102,6 +104,8 @@ pub struct Survey {
     pub ticks: Ticks,
     /// Threads.
     pub threads: Threads,
+    /// Timestamp of the first record in the file, from which relative times count; 0 without records.
+    pub origin_ticks: i64,
     /// Earliest start of a record, ticks; 0 without records.
     pub first_ticks: i64,
     /// Latest end of a record, ticks; 0 without records.
@@ -123,6 +127,7 @@ impl SurveyCollector {
     pub fn observe(&mut self, record: &Record<'_>) {
         let start = record.timestamp();
         let end = record.span().map_or(start, |span| start.saturating_add(span.duration.max(0)));
+        self.origin_ticks.get_or_insert(start);
         self.first_ticks = self.first_ticks.min(start);
         self.last_ticks = self.last_ticks.max(end);
         self.records += 1;
@@ -160,6 +165,7 @@ impl SurveyCollector {
         self.ticks.merge(other.ticks);
         self.infos.extend(other.infos);
         self.slots.iter_mut().zip(other.slots).for_each(|(mine, theirs)| *mine |= theirs);
+        self.origin_ticks = self.origin_ticks.or(other.origin_ticks);
         self.first_ticks = self.first_ticks.min(other.first_ticks);
         self.last_ticks = self.last_ticks.max(other.last_ticks);
         self.records += other.records;
@@ -171,6 +177,7 @@ impl SurveyCollector {
         Survey {
             threads: threads(self.infos, &self.slots),
             ticks: self.ticks.finish(),
+            origin_ticks: self.origin_ticks.unwrap_or(0),
             first_ticks: if is_empty { 0 } else { self.first_ticks },
             last_ticks: if is_empty { 0 } else { self.last_ticks },
             records: self.records,

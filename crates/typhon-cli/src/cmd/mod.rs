@@ -11,4 +11,6 @@ mod portions;
 pub(crate) mod repair;
 mod selection;
 pub(crate) mod shell;
+pub(crate) mod stats;
 pub(crate) mod verify;
+mod window;

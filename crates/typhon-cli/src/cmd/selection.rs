@@ -19,8 +19,7 @@ impl Selection {
     pub(crate) fn new(args: &cli::Selection) -> Result<Self, Failure> {
         let mut selection = Self::default();
         if let Some(text) = &args.filter {
-            let parsed = filter::parse(text).map_err(|err| mistake("--where", text, &err))?;
-            selection.groups.push(vec![parsed]);
+            selection.groups.push(vec![parse_where(text)?]);
         }
         if let Some(text) = &args.range {
             let range = filter::parse_time_range(text).map_err(|err| mistake("--range", text, &err))?;
@@ -90,8 +89,13 @@ fn overlaps(window: &NumberRange, facts: &RecordFacts<'_>) -> bool {
     starts_before && ends_after
 }
 
+/// Parses the value of `--where`.
+pub(crate) fn parse_where(text: &str) -> Result<Filter, Failure> {
+    filter::parse(text).map_err(|err| mistake("--where", text, &err))
+}
+
 /// A mistake inside an option's value, with the place marked.
-fn mistake(option: &str, text: &str, err: &FilterError) -> Failure {
+pub(crate) fn mistake(option: &str, text: &str, err: &FilterError) -> Failure {
     let mut failure = Failure::usage(err.message.clone());
     // A pointer under text with escapes would point at the wrong place.
     if printable(text) == text {

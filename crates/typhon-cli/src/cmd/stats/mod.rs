@@ -1,0 +1,329 @@
+//! `typhon trace stats`: where did the time go?
+
+mod histogram;
+mod text;
+
+use super::input::{Input, shown};
+use super::notices;
+use super::selection::parse_where;
+use super::window::Window;
+use crate::cli::{self, By};
+use crate::failure::Failure;
+use crate::output::json;
+use crate::output::progress::Progress;
+use crate::output::stream::{Style, print};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+use typhon_analysis::clock::Clock;
+use typhon_analysis::facts::TraceContext;
+use typhon_analysis::filter::Filter;
+use typhon_analysis::gc::{GcSummary, PauseSource};
+use typhon_analysis::pipeline::PipelineOptions;
+use typhon_analysis::quantile::Durations;
+use typhon_analysis::stats::{self, GroupBy, Row, Stats, StatsQuery};
+use typhon_analysis::survey::{self, Survey};
+use typhon_trace::reader::{BlockFeed, Outcome, Preamble, ReadOptions, Sections, Source, TraceFile};
+use typhon_trace::{Notice, Severity, TraceError};
+
+/// Ticks listed as the worst ones.
+const WORST_TICKS: usize = 5;
+
+pub(crate) fn run(args: &cli::Stats, style: &Style) -> Result<u8, Failure> {
+    let path = shown(&args.file);
+    let request = Request {
+        group_by: group_by(args.by),
+        filter: args.selection.filter.as_deref().map(parse_where).transpose()?,
+        window: Window::new(args.selection.range.as_deref(), args.ticks.as_deref())?,
+    };
+    let report = match Input::open(&args.file)? {
+        Input::File(file) => of_file(&file, &path, &request, style)?,
+        Input::Pipe(pipe) => {
+            if request.needs_survey() {
+                return Err(Failure::usage("threads, ticks and ranges need a file, not a pipe")
+                    .in_file(&path)
+                    .hint("write the stream into a file first"));
+            }
+            let feed = open(BlockFeed::from_reader(&pipe, ReadOptions::default()), &path)?;
+            let preamble = feed.preamble().clone();
+            request.sum_up(
+                feed,
+                &preamble,
+                &Sections::default(),
+                None,
+                Progress::new(style, "reading", None),
+                &path,
+            )?
+        }
+    };
+    notices::warn(style, &path, &report.notices);
+    let output = match &args.hist {
+        Some(name) => histogram::render(&report.stats.rows, name, style)?,
+        None if style.json => json::document(&document(&report, args)),
+        None => text::render(&report, args, style).into_bytes(),
+    };
+    print(&output)?;
+    Ok(0)
+}
+
+/// What the options ask for.
+pub(super) struct Request {
+    pub(super) group_by: GroupBy,
+    pub(super) filter: Option<Filter>,
+    pub(super) window: Window,
+}
+
+/// What came out.
+pub(super) struct Report {
+    pub(super) stats: Stats,
+    pub(super) clock: Clock,
+    /// The window asked for, ticks.
+    pub(super) window: Option<Range<i64>>,
+    pub(super) origin_ticks: i64,
+    pub(super) dropped_records: u64,
+    pub(super) withheld_records: u64,
+    pub(super) notices: Vec<Notice>,
+}
+
+/// Statistics of a file with random access.
+pub(super) fn of_file(file: &File, path: &Path, request: &Request, style: &Style) -> Result<Report, Failure> {
+    let trace = open(TraceFile::open(file), path)?;
+    let size = file.metadata().ok().map(|data| data.len());
+    let feed = || open(BlockFeed::from_file(file, ReadOptions::default()), path);
+    let survey = match request.needs_survey() {
+        true => Some(survey(feed()?, path, Progress::new(style, "surveying", size))?),
+        false => None,
+    };
+    let progress = Progress::new(style, "reading", size);
+    request.sum_up(feed()?, trace.preamble(), trace.sections(), survey.as_ref(), progress, path)
+}
+
+/// Ticks and threads of a whole trace.
+pub(super) fn survey<S: Source + Send>(
+    feed: BlockFeed<S>,
+    path: &Path,
+    mut progress: Progress,
+) -> Result<Survey, Failure> {
+    let options = PipelineOptions::default();
+    let survey = survey::run(
+        feed,
+        options,
+        |_, _: &mut ()| {},
+        |()| {},
+        |done| {
+            progress.update(done);
+            ControlFlow::Continue(())
+        },
+    );
+    whole(survey.map_err(|err| Failure::trace(path, err))?)
+}
+
+/// Progress callbacks of this module never break off.
+fn whole<T>(outcome: Option<T>) -> Result<T, Failure> {
+    outcome.ok_or(Failure::ClosedPipe)
+}
+
+fn open<T>(opened: Result<T, TraceError>, path: &Path) -> Result<T, Failure> {
+    opened.map_err(|err| Failure::trace(path, err))
+}
+
+impl Request {
+    fn needs_survey(&self) -> bool {
+        self.group_by == GroupBy::Thread
+            || self.window.is_limited()
+            || self.filter.as_ref().is_some_and(Filter::needs_survey)
+    }
+
+    fn sum_up<S: Source + Send>(
+        &self,
+        feed: BlockFeed<S>,
+        preamble: &Preamble,
+        sections: &Sections,
+        survey: Option<&Survey>,
+        mut progress: Progress,
+        path: &Path,
+    ) -> Result<Report, Failure> {
+        let clock = Clock::new(preamble.header.timestamp_frequency);
+        let origin_ticks = survey.map_or(0, |survey| survey.origin_ticks);
+        let window = match survey {
+            Some(survey) => self.window.resolve(survey, clock)?,
+            None => None,
+        };
+        let context = TraceContext {
+            tables: &preamble.tables,
+            clock,
+            origin_ticks,
+            own_dialect: preamble.header.is_typhon_dialect(),
+            file_table: sections.file_table.as_ref(),
+            source_manifest: sections.source_manifest.as_ref(),
+        };
+        let query = StatsQuery {
+            group_by: self.group_by,
+            filter: self.filter.as_ref(),
+            window: window.as_ref(),
+            context,
+            survey,
+        };
+        let result = stats::run(feed, PipelineOptions::default(), query, |done| {
+            progress.update(done);
+            ControlFlow::Continue(())
+        });
+        let (stats, outcome): (Stats, Outcome) = whole(result.map_err(|err| Failure::trace(path, err))?)?;
+        Ok(Report {
+            origin_ticks: stats.survey.origin_ticks,
+            stats,
+            clock,
+            window,
+            dropped_records: outcome.totals.dropped_records,
+            withheld_records: outcome.totals.withheld_events,
+            notices: outcome.notices,
+        })
+    }
+}
+
+fn group_by(by: By) -> GroupBy {
+    match by {
+        By::Kind => GroupBy::Kind,
+        By::Family => GroupBy::Family,
+        By::Name => GroupBy::Name,
+        By::System => GroupBy::System,
+        By::Thread => GroupBy::Thread,
+    }
+}
+
+impl Report {
+    /// Durations of the ticks in the window, ns, and the longest ones as (shown number, ns), worst first.
+    fn tick_durations(&self) -> (Durations, Vec<(i64, u64)>) {
+        let ticks = &self.stats.survey.ticks;
+        let (mut durations, mut worst) = (Durations::default(), Vec::new());
+        for (start, ordinal) in ticks.starts().iter().zip(1u64..) {
+            if self.window.as_ref().is_some_and(|window| !window.contains(start)) {
+                continue;
+            }
+            let Some(duration) = ticks.duration(ordinal) else { continue };
+            let ns = self.clock.to_ns(duration).max(0) as u64;
+            durations.push(ns);
+            worst.push((ticks.shown(ordinal), ns));
+        }
+        worst.sort_by_key(|(tick, ns)| (std::cmp::Reverse(*ns), *tick));
+        worst.truncate(WORST_TICKS);
+        (durations, worst)
+    }
+
+    /// Rows in the order asked for.
+    fn sorted_rows(&self, by_self: bool) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.stats.rows.iter().collect();
+        if by_self {
+            rows.sort_by_key(|row| std::cmp::Reverse((row.self_ns, row.count)));
+        }
+        rows
+    }
+}
+
+fn document(report: &Report, args: &cli::Stats) -> Value {
+    let mut rows: Vec<Value> = report.sorted_rows(args.by_self).into_iter().map(row_json).collect();
+    let all = rows.len();
+    if args.top > 0 {
+        rows.truncate(args.top);
+    }
+    let relative = |ticks: i64| report.clock.to_ns(ticks.saturating_sub(report.origin_ticks));
+    let survey = &report.stats.survey;
+    let (from, to) = match &report.window {
+        Some(window) => (window.start.max(survey.first_ticks), window.end.min(survey.last_ticks)),
+        None => (survey.first_ticks, survey.last_ticks),
+    };
+    json!({
+        "schema": "typhon.stats/1",
+        "by": format!("{:?}", args.by).to_lowercase(),
+        "window": {
+            "fromNs": relative(from),
+            "toNs": relative(to),
+            "durationNs": report.clock.to_ns(report.stats.observed_ticks.max(0)),
+        },
+        "rows": rows,
+        "rowCount": all,
+        "ticks": ticks_json(report),
+        "gc": report.stats.gc.as_ref().map(gc_json),
+        "losses": losses_json(report),
+    })
+}
+
+fn row_json(row: &Row) -> Value {
+    let span = |value: u64| if row.spans > 0 { json!(value) } else { Value::Null };
+    let [p50, p95, p99] = row.p50_p95_p99_ns;
+    json!({
+        "key": row.key,
+        "count": row.count,
+        "spans": row.spans,
+        "totalNs": span(row.total_ns),
+        "selfNs": span(row.self_ns),
+        "meanNs": if row.spans > 0 { json!(row.mean_ns()) } else { Value::Null },
+        "minNs": span(row.min_ns),
+        "p50Ns": span(p50),
+        "p95Ns": span(p95),
+        "p99Ns": span(p99),
+        "maxNs": span(row.max_ns),
+        "approx": row.is_approximate,
+    })
+}
+
+fn ticks_json(report: &Report) -> Value {
+    let (mut durations, worst) = report.tick_durations();
+    let percentiles = durations.percentiles([50.0, 95.0, 99.0, 100.0]);
+    let nth = |index: usize| percentiles.map(|of| of[index].value);
+    let worst: Vec<Value> = worst.iter().map(|(tick, ns)| json!({ "tick": tick, "durNs": ns })).collect();
+    json!({
+        "count": durations.count(),
+        "p50Ns": nth(0),
+        "p95Ns": nth(1),
+        "p99Ns": nth(2),
+        "maxNs": nth(3),
+        "worst": worst,
+    })
+}
+
+pub(super) fn gc_json(gc: &GcSummary) -> Value {
+    let collections: serde_json::Map<String, Value> =
+        gc.collections.iter().map(|(generation, count)| (generation.to_string(), json!(count))).collect();
+    json!({
+        "collections": collections,
+        "halfRecorded": gc.half_recorded,
+        "pauses": {
+            "count": gc.pause_count,
+            "totalNs": gc.pause_total_ns,
+            "maxNs": gc.pause_max_ns,
+            "p99Ns": gc.pause_p99_ns,
+            "source": match gc.pause_source {
+                PauseSource::Suspensions => "suspensions",
+                PauseSource::Collections => "collections",
+            },
+        },
+        "suspendedShare": gc.suspended_share,
+    })
+}
+
+/// Everything that the figures do not contain.
+fn losses_json(report: &Report) -> Value {
+    let mut losses = Vec::new();
+    if report.dropped_records > 0 {
+        losses.push(json!({ "what": "dropped-by-recorder", "count": report.dropped_records }));
+    }
+    if report.withheld_records > 0 {
+        losses.push(json!({ "what": "in-damaged-blocks", "count": report.withheld_records }));
+    }
+    if report.stats.inexact_self_times > 0 {
+        losses.push(json!({ "what": "inexact-self-times", "count": report.stats.inexact_self_times }));
+    }
+    let damage = report.notices.iter().filter(|notice| notice.severity() == Severity::DataLoss);
+    losses.extend(damage.map(|notice| {
+        json!({
+            "what": notice.code.as_str(),
+            "count": notice.count,
+            "offset": notice.offset,
+            "block": notice.block,
+            "message": notice.message,
+        })
+    }));
+    Value::Array(losses)
+}

@@ -1,0 +1,81 @@
+//! `--range` and `--ticks` as one window of trace-clock time, once the trace has been surveyed.
+
+use super::selection::mistake;
+use crate::failure::Failure;
+use std::ops::Range;
+use typhon_analysis::clock::Clock;
+use typhon_analysis::filter::{self, Number, NumberRange};
+use typhon_analysis::survey::Survey;
+
+/// The part of a trace that a command is about.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Window {
+    time: Option<NumberRange>,
+    ticks: Option<NumberRange>,
+}
+
+impl Window {
+    /// From the texts of the two options.
+    pub(crate) fn new(range: Option<&str>, ticks: Option<&str>) -> Result<Self, Failure> {
+        let time =
+            range.map(|text| filter::parse_time_range(text).map_err(|err| mistake("--range", text, &err)));
+        let ticks = ticks.map(|text| parse_ticks(text).map_err(|err| mistake("--ticks", text, &err)));
+        Ok(Self { time: time.transpose()?, ticks: ticks.transpose()? })
+    }
+
+    /// Is it less than the whole trace?
+    pub(crate) fn is_limited(&self) -> bool {
+        self.time.is_some() || self.ticks.is_some()
+    }
+
+    /// The window in trace-clock ticks; `None` for the whole trace.
+    ///
+    /// A range of ticks lasts from the start of its first tick to the start of the one after its last.
+    pub(crate) fn resolve(&self, survey: &Survey, clock: Clock) -> Result<Option<Range<i64>>, Failure> {
+        if !self.is_limited() {
+            return Ok(None);
+        }
+        let mut window = i64::MIN..i64::MAX;
+        if let Some(time) = self.time {
+            let bound = |ns: f64| {
+                let ticks = ns * clock.ticks_per_second() as f64 / 1e9;
+                survey.origin_ticks.saturating_add(ticks.ceil() as i64)
+            };
+            let exclusive_end = |to: Number| bound(to.as_f64()).saturating_add(i64::from(time.includes_end));
+            window.start = time.from.map_or(i64::MIN, |from| bound(from.as_f64()));
+            window.end = time.to.map_or(i64::MAX, exclusive_end);
+        }
+        if let Some(ticks) = self.ticks {
+            let number = |bound: Number| bound.as_f64().ceil() as i64;
+            let first = ticks.from.map_or(i64::MIN, number);
+            let after = ticks.to.map(|to| number(to).saturating_add(i64::from(ticks.includes_end)));
+            // Tick 0 is what lies before the first tick.
+            let start = if first <= 0 { Some(i64::MIN) } else { survey.ticks.start_of(first) };
+            let Some(start) = start else {
+                return Err(Failure::usage(format!(
+                    "--ticks starts behind the last tick, {}",
+                    last_tick(survey)
+                ))
+                .hint("`typhon trace stats` lists the worst ticks"));
+            };
+            window.start = window.start.max(start);
+            window.end =
+                window.end.min(after.and_then(|after| survey.ticks.start_of(after)).unwrap_or(i64::MAX));
+        }
+        Ok(Some(window.start..window.end.max(window.start)))
+    }
+}
+
+/// A range of ticks; a single number is that tick.
+fn parse_ticks(text: &str) -> Result<NumberRange, filter::FilterError> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number {
+        filter::parse_count_range(&format!("{text}..={text}"))
+    } else {
+        filter::parse_count_range(text)
+    }
+}
+
+fn last_tick(survey: &Survey) -> i64 {
+    survey.ticks.shown(survey.ticks.starts().len() as u64)
+}
