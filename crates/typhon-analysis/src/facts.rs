@@ -83,14 +83,31 @@ fn user_text<'r>(record: &Record<'r>) -> Option<Text<'r>> {
     })
 }
 
-/// Does any part of the record lie in the window (trace-clock ticks)? Instants and empty spans count by their moment.
-#[inline]
-pub fn touches(window: &Range<i64>, record: &Record<'_>) -> bool {
-    let start = record.timestamp();
-    if start >= window.start {
-        return start < window.end;
+/// The part of a trace that a command is about, in trace-clock ticks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeWindow {
+    /// Time asked for: a record counts when any part of it lies inside. Instants and empty spans count by their moment.
+    pub touching: Range<i64>,
+    /// Ticks asked for: a record belongs to the tick in which it starts (brief 01 B-36).
+    pub starting: Range<i64>,
+}
+
+impl TimeWindow {
+    /// Does the record count?
+    #[inline]
+    pub fn includes(&self, record: &Record<'_>) -> bool {
+        let start = record.timestamp();
+        if !self.starting.contains(&start) || start >= self.touching.end {
+            return false;
+        }
+        start >= self.touching.start
+            || record.span().is_some_and(|span| start.saturating_add(span.duration) > self.touching.start)
     }
-    record.span().is_some_and(|span| start.saturating_add(span.duration) > window.start)
+
+    /// The time that both limits leave.
+    pub fn extent(&self) -> Range<i64> {
+        self.touching.start.max(self.starting.start)..self.touching.end.min(self.starting.end)
+    }
 }
 
 /// One record as filters see it.

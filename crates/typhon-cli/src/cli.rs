@@ -187,9 +187,10 @@ pub(crate) struct Dump {
   typhon trace stats run.typhon-trace --hist TransactionCommit how its durations are spread
   typhon trace stats run.typhon-trace --where 'thread~Worker' --top 0 --json
 
-SELF is a span's duration without the spans inside it on the same thread. Percentiles are exact up to
-65,536 spans a row; beyond, they are within 1 % and marked with ≈. Ticks are assigned by time and bear
-the engine's numbers where the trace holds them. With --by system only the spans in which systems run
+A record belongs to the tick in which it starts, and to a --range when any part of it lies inside.
+Ticks bear the engine's numbers where the trace holds them. SELF is a span's duration without the
+spans inside it on the same thread. Percentiles are exact up to 65,536 spans a row; beyond, they are
+within 1 % and marked with ≈. With --by system only the spans in which systems run
 count.")]
 pub(crate) struct Stats {
     /// Trace file, or - for standard input

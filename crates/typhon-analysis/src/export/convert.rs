@@ -1,14 +1,14 @@
 //! From records to slices, instants, counters and arrows.
 
 use super::event::{Annotation, EventText, annotations};
-use crate::facts::{RecordFacts, TraceContext, touches};
+use crate::facts::{RecordFacts, TimeWindow, TraceContext};
 use crate::filter::Filter;
 use crate::nesting::{LaneNesting, Nesting};
 use crate::pipeline::{PipelineOptions, map_blocks};
 use crate::survey::Survey;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::LazyLock;
 use typhon_trace::TraceError;
 use typhon_trace::decode::{self, Value};
@@ -26,8 +26,8 @@ const MAX_LINKS: usize = 1 << 20;
 pub struct ConvertQuery<'a> {
     /// Records to convert; all when absent.
     pub filter: Option<&'a Filter>,
-    /// Time of the records to convert, in trace-clock ticks; spans that reach into it count. All when absent.
-    pub window: Option<&'a Range<i64>>,
+    /// Time of the records to convert. All when absent.
+    pub window: Option<&'a TimeWindow>,
     /// Names and times.
     pub context: &'a TraceContext<'a>,
     /// Ticks and threads.
@@ -374,7 +374,7 @@ impl<'a> ConvertQuery<'a> {
     }
 
     fn includes(&self, record: &Record<'_>, thread: usize) -> bool {
-        if self.window.is_some_and(|window| !touches(window, record)) {
+        if self.window.is_some_and(|window| !window.includes(record)) {
             return false;
         }
         let Some(filter) = self.filter else { return true };
@@ -481,7 +481,7 @@ impl<K: EventSink> Output<'_, K> {
         let ticks = &self.query.survey.ticks;
         for (index, start) in ticks.starts().iter().enumerate() {
             let ordinal = index as u64 + 1;
-            if self.query.window.is_some_and(|window| !window.contains(start)) {
+            if self.query.window.is_some_and(|window| !window.extent().contains(start)) {
                 continue;
             }
             let end = start.saturating_add(

@@ -80,7 +80,8 @@ impl<'a> StatsCollector<'a> {
         let survey = self.survey.finish();
         let observed = match self.query.window {
             Some(window) => {
-                window.end.min(survey.last_ticks).saturating_sub(window.start.max(survey.first_ticks))
+                let extent = window.extent();
+                extent.end.min(survey.last_ticks).saturating_sub(extent.start.max(survey.first_ticks))
             }
             None => survey.extent_ticks(),
         };

@@ -1,7 +1,7 @@
 //! A block shrunk to what statistics need of it.
 
 use super::{GroupBy, StatsQuery};
-use crate::facts::{RecordFacts, system_index, touches};
+use crate::facts::{RecordFacts, system_index};
 use crate::gc::GcCollector;
 use crate::survey::SurveyCollector;
 use std::collections::HashMap;
@@ -72,7 +72,7 @@ impl StatsQuery<'_> {
     }
 
     fn includes(&self, record: &Record<'_>) -> bool {
-        if self.window.is_some_and(|window| !touches(window, record)) {
+        if self.window.is_some_and(|window| !window.includes(record)) {
             return false;
         }
         let Some(filter) = self.filter else { return true };

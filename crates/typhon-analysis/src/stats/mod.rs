@@ -17,11 +17,11 @@ pub use collect::StatsCollector;
 pub use digest::BlockDigest;
 pub use rows::{Row, Stats};
 
-use crate::facts::TraceContext;
+use crate::facts::{TimeWindow, TraceContext};
 use crate::filter::Filter;
 use crate::pipeline::{PipelineOptions, map_blocks};
 use crate::survey::Survey;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use typhon_trace::TraceError;
 use typhon_trace::reader::{BlockBuffer, BlockFeed, Outcome, Source};
 
@@ -47,9 +47,8 @@ pub struct StatsQuery<'a> {
     pub group_by: GroupBy,
     /// Records that enter the rows; all when absent.
     pub filter: Option<&'a Filter>,
-    /// Time of the records that enter the rows, in trace-clock ticks; a span counts whole when any part of it lies in
-    /// the window. All when absent.
-    pub window: Option<&'a Range<i64>>,
+    /// Time of the records that enter the rows; a span that counts does so with its whole duration. All when absent.
+    pub window: Option<&'a TimeWindow>,
     /// Names and times.
     pub context: TraceContext<'a>,
     /// Ticks and threads. Required to group by thread and for filters on tick or thread; without it such a filter

@@ -4,6 +4,7 @@ use super::selection::mistake;
 use crate::failure::Failure;
 use std::ops::Range;
 use typhon_analysis::clock::Clock;
+use typhon_analysis::facts::TimeWindow;
 use typhon_analysis::filter::{self, Number, NumberRange};
 use typhon_analysis::survey::Survey;
 
@@ -29,41 +30,39 @@ impl Window {
     }
 
     /// The window in trace-clock ticks; `None` for the whole trace.
-    ///
-    /// A range of ticks lasts from the start of its first tick to the start of the one after its last.
-    pub(crate) fn resolve(&self, survey: &Survey, clock: Clock) -> Result<Option<Range<i64>>, Failure> {
+    pub(crate) fn resolve(&self, survey: &Survey, clock: Clock) -> Result<Option<TimeWindow>, Failure> {
         if !self.is_limited() {
             return Ok(None);
         }
-        let mut window = i64::MIN..i64::MAX;
-        if let Some(time) = self.time {
-            let bound = |ns: f64| {
-                let ticks = ns * clock.ticks_per_second() as f64 / 1e9;
-                survey.origin_ticks.saturating_add(ticks.ceil() as i64)
-            };
-            let exclusive_end = |to: Number| bound(to.as_f64()).saturating_add(i64::from(time.includes_end));
-            window.start = time.from.map_or(i64::MIN, |from| bound(from.as_f64()));
-            window.end = time.to.map_or(i64::MAX, exclusive_end);
-        }
-        if let Some(ticks) = self.ticks {
-            let number = |bound: Number| bound.as_f64().ceil() as i64;
-            let first = ticks.from.map_or(i64::MIN, number);
-            let after = ticks.to.map(|to| number(to).saturating_add(i64::from(ticks.includes_end)));
-            // Tick 0 is what lies before the first tick.
-            let start = if first <= 0 { Some(i64::MIN) } else { survey.ticks.start_of(first) };
-            let Some(start) = start else {
-                return Err(Failure::usage(format!(
-                    "--ticks starts behind the last tick, {}",
-                    last_tick(survey)
-                ))
-                .hint("`typhon trace stats` lists the worst ticks"));
-            };
-            window.start = window.start.max(start);
-            window.end =
-                window.end.min(after.and_then(|after| survey.ticks.start_of(after)).unwrap_or(i64::MAX));
-        }
-        Ok(Some(window.start..window.end.max(window.start)))
+        let everything = i64::MIN..i64::MAX;
+        let touching = self.time.map_or(everything.clone(), |time| touching(&time, survey, clock));
+        let starting = self.ticks.map_or(Ok(everything), |ticks| starting(&ticks, survey))?;
+        Ok(Some(TimeWindow { touching, starting }))
     }
+}
+
+fn touching(time: &NumberRange, survey: &Survey, clock: Clock) -> Range<i64> {
+    let bound = |ns: Number| {
+        let ticks = ns.as_f64() * clock.ticks_per_second() as f64 / 1e9;
+        survey.origin_ticks.saturating_add(ticks.ceil() as i64)
+    };
+    let end = |to: Number| bound(to).saturating_add(i64::from(time.includes_end));
+    time.from.map_or(i64::MIN, bound)..time.to.map_or(i64::MAX, end)
+}
+
+/// From the start of the first tick to the start of the one after the last.
+fn starting(ticks: &NumberRange, survey: &Survey) -> Result<Range<i64>, Failure> {
+    let number = |bound: Number| bound.as_f64().ceil() as i64;
+    let first = ticks.from.map_or(0, number);
+    // Tick 0 is what lies before the first tick.
+    let start = if first <= 0 { Some(i64::MIN) } else { survey.ticks.start_of(first) };
+    let Some(start) = start else {
+        return Err(Failure::usage(format!("--ticks starts behind the last tick, {}", last_tick(survey)))
+            .hint("`typhon trace stats` lists the worst ticks"));
+    };
+    let after = ticks.to.map(|to| number(to).saturating_add(i64::from(ticks.includes_end)));
+    let end = after.and_then(|after| survey.ticks.start_of(after)).unwrap_or(i64::MAX);
+    Ok(start..end.max(start))
 }
 
 /// A range of ticks; a single number is that tick.

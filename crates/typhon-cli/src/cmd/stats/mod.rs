@@ -14,10 +14,10 @@ use crate::output::progress::Progress;
 use crate::output::stream::{Style, print};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::path::Path;
 use typhon_analysis::clock::Clock;
-use typhon_analysis::facts::TraceContext;
+use typhon_analysis::facts::{TimeWindow, TraceContext};
 use typhon_analysis::filter::Filter;
 use typhon_analysis::gc::{GcSummary, PauseSource};
 use typhon_analysis::pipeline::PipelineOptions;
@@ -78,8 +78,8 @@ pub(super) struct Request {
 pub(super) struct Report {
     pub(super) stats: Stats,
     pub(super) clock: Clock,
-    /// The window asked for, ticks.
-    pub(super) window: Option<Range<i64>>,
+    /// The window asked for.
+    pub(super) window: Option<TimeWindow>,
     pub(super) origin_ticks: i64,
     pub(super) dropped_records: u64,
     pub(super) withheld_records: u64,
@@ -198,7 +198,7 @@ impl Report {
         let ticks = &self.stats.survey.ticks;
         let (mut durations, mut worst) = (Durations::default(), Vec::new());
         for (start, ordinal) in ticks.starts().iter().zip(1u64..) {
-            if self.window.as_ref().is_some_and(|window| !window.contains(start)) {
+            if self.window.as_ref().is_some_and(|window| !window.extent().contains(start)) {
                 continue;
             }
             let Some(duration) = ticks.duration(ordinal) else { continue };
@@ -229,7 +229,7 @@ fn document(report: &Report, args: &cli::Stats) -> Value {
     }
     let relative = |ticks: i64| report.clock.to_ns(ticks.saturating_sub(report.origin_ticks));
     let survey = &report.stats.survey;
-    let (from, to) = match &report.window {
+    let (from, to) = match report.window.as_ref().map(TimeWindow::extent) {
         Some(window) => (window.start.max(survey.first_ticks), window.end.min(survey.last_ticks)),
         None => (survey.first_ticks, survey.last_ticks),
     };
