@@ -35,6 +35,8 @@ pub mod gates;
 #[cfg(not(loom))]
 mod local;
 mod mask;
+#[cfg(loom)]
+pub mod model;
 #[cfg(not(loom))]
 mod names;
 #[cfg(not(loom))]

@@ -62,17 +62,20 @@ pub(crate) const fn planted(_: Fault) -> bool {
 }
 
 #[cfg(loom)]
-static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+thread_local! {
+    /// Loom runs all threads of a model on one thread of the process.
+    static PLANTED: std::cell::Cell<Option<Fault>> = const { std::cell::Cell::new(None) };
+}
 
 #[cfg(loom)]
 pub(crate) fn planted(fault: Fault) -> bool {
-    PLANTED.load(std::sync::atomic::Ordering::Relaxed) == fault as u8
+    PLANTED.get() == Some(fault)
 }
 
-/// Plants one fault, or none, in every capture of this process.
+/// Plants a fault, or none, for the models that the calling thread runs.
 #[cfg(loom)]
 pub fn plant(fault: Option<Fault>) {
-    PLANTED.store(fault.map_or(0, |fault| fault as u8), std::sync::atomic::Ordering::Relaxed);
+    PLANTED.set(fault);
 }
 
 /// `Release`, unless the given fault weakens it in a model.

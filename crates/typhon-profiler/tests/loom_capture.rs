@@ -1,0 +1,203 @@
+//! Models of the capture buffer, the slots, the losses and sessions: every schedule up to a bound on preemptions.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p typhon-profiler --release --test loom_capture`
+//!
+//! Every scenario holds for the protocol as it is, and fails with each of the faults named beside it: a model that
+//! would not notice a mistake proves nothing.
+#![cfg(loom)]
+
+use loom::thread;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use typhon_profiler::model::{Fault, Model, plant};
+
+/// Checks the protocol, then that each fault is found.
+fn holds_and_finds(
+    preemptions: usize,
+    faults: &[Fault],
+    scenario: impl Fn() + Sync + Send + Clone + 'static,
+) {
+    let check = |fault: Option<Fault>| {
+        plant(fault);
+        let scenario = scenario.clone();
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(preemptions);
+        let result = catch_unwind(AssertUnwindSafe(|| builder.check(scenario)));
+        plant(None);
+        result
+    };
+    if let Err(panic) = check(None) {
+        std::panic::resume_unwind(panic);
+    }
+    let missed: Vec<_> = faults.iter().filter(|fault| check(Some(**fault)).is_ok()).collect();
+    assert!(missed.is_empty(), "the model does not notice {missed:?}");
+}
+
+/// Runs threads of a model beside the consumer, which makes some rounds of its own, and then stops and checks.
+fn beside_consumer(model: &Arc<Model>, threads: Vec<fn(&Model)>, rounds: usize) {
+    let mut consumer = model.consumer();
+    let threads: Vec<_> = threads
+        .into_iter()
+        .map(|work| {
+            let model = Arc::clone(model);
+            thread::spawn(move || work(&model))
+        })
+        .collect();
+    for _ in 0..rounds {
+        consumer.round();
+    }
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    consumer.stop();
+    consumer.check();
+}
+
+fn instants(model: &Model, id: u32, count: usize) {
+    let mut thread = model.thread(id);
+    (0..count).for_each(|_| thread.instant());
+}
+
+#[test]
+fn i1_chunks_are_linked_read_and_recycled_whole() {
+    let faults = [Fault::LoadOrder, Fault::CommitRelaxed, Fault::RecycleEarly];
+    holds_and_finds(4, &faults, || {
+        let model = Model::new(1, 3);
+        beside_consumer(&model, vec![|model| instants(model, 1, 4)], 2);
+    });
+}
+
+#[test]
+fn i1_recycled_chunks_start_afresh() {
+    holds_and_finds(3, &[Fault::NoReset, Fault::LinkRelaxed], || {
+        let model = Model::new(1, 2);
+        beside_consumer(&model, vec![|model| instants(model, 1, 6)], 2);
+    });
+}
+
+#[test]
+fn i1_a_free_chunk_has_one_taker() {
+    holds_and_finds(4, &[Fault::PoolPlain], || {
+        let model = Model::new(2, 3);
+        beside_consumer(&model, vec![|model| instants(model, 1, 2), |model| instants(model, 2, 2)], 0);
+    });
+}
+
+#[test]
+fn b11_a_slot_has_one_owner() {
+    holds_and_finds(4, &[Fault::ClaimPlain], || {
+        let model = Model::new(1, 2);
+        beside_consumer(&model, vec![|model| instants(model, 1, 1), |model| instants(model, 2, 1)], 0);
+    });
+}
+
+#[test]
+fn b12_a_slot_passes_from_thread_to_thread() {
+    holds_and_finds(3, &[Fault::RetireEarly, Fault::StateLate], || {
+        let model = Model::new(1, 3);
+        let one = |model: &Model| {
+            let mut thread = model.thread(1);
+            thread.instant();
+            thread.exit();
+            thread.instant();
+        };
+        let two = |model: &Model| {
+            let mut thread = model.thread(2);
+            thread.instant();
+            thread.exit();
+        };
+        beside_consumer(&model, vec![one, two], 2);
+    });
+}
+
+#[test]
+fn b11_no_slot_is_taken_from_a_live_thread() {
+    holds_and_finds(4, &[Fault::ThreadIdEarly], || {
+        let model = Model::new(1, 2);
+        let mut consumer = model.consumer();
+        let mut first = model.thread(1);
+        first.instant();
+        first.exit();
+        consumer.round();
+        let second = Arc::clone(&model);
+        let second = thread::spawn(move || instants(&second, 2, 1));
+        assert_eq!(consumer.retire_dead(), 0);
+        second.join().unwrap();
+        consumer.stop();
+        consumer.check();
+    });
+}
+
+#[test]
+fn b36_losses_are_reported_once_and_before_what_follows() {
+    let faults = [Fault::TotalFirst, Fault::CountReset, Fault::LastMark];
+    holds_and_finds(3, &faults, || {
+        let model = Model::new(1, 2);
+        beside_consumer(&model, vec![|model| instants(model, 1, 6)], 2);
+    });
+}
+
+#[test]
+fn b12_a_slot_is_freed_after_its_losses_are_reported() {
+    holds_and_finds(2, &[Fault::FreeUnmarked], || {
+        let model = Model::new(1, 1);
+        let one = |model: &Model| {
+            let mut thread = model.thread(1);
+            (0..3).for_each(|_| thread.instant());
+            thread.exit();
+        };
+        beside_consumer(&model, vec![one], 1);
+    });
+}
+
+#[test]
+fn b10_what_a_thread_cannot_record_is_counted() {
+    holds_and_finds(2, &[Fault::ExitSilent], || {
+        let model = Model::new(1, 2);
+        let one = |model: &Model| {
+            let mut thread = model.thread(1);
+            thread.instant();
+            thread.exit();
+            thread.instant();
+        };
+        beside_consumer(&model, vec![one], 1);
+    });
+    holds_and_finds(2, &[Fault::ReentrySilent], || {
+        let model = Model::new(1, 2);
+        beside_consumer(&model, vec![|model| model.thread(1).instant_inside_instant()], 1);
+    });
+}
+
+#[test]
+fn b28_a_session_has_nothing_of_the_one_before() {
+    holds_and_finds(2, &[Fault::NoDiscard, Fault::RestartTotal], || {
+        let model = Model::with_sessions(1, 1);
+        three_sessions(&model, |model| instants(model, 1, 4));
+    });
+}
+
+#[test]
+fn b7_spans_do_not_cross_into_the_next_session() {
+    holds_and_finds(2, &[Fault::NoFloor], || {
+        let model = Model::with_sessions(1, 4);
+        three_sessions(&model, |model| {
+            let mut thread = model.thread(1);
+            let outer = thread.begin();
+            let inner = thread.begin();
+            thread.end(inner);
+            thread.end(outer);
+        });
+    });
+}
+
+/// Two sessions beside a thread, and a third after it that finds what came too late for them.
+fn three_sessions(model: &Arc<Model>, work: fn(&Model)) {
+    let mut consumer = model.consumer();
+    let producer = Arc::clone(model);
+    let producer = thread::spawn(move || work(&producer));
+    consumer.stop();
+    consumer.start();
+    consumer.stop();
+    producer.join().unwrap();
+    consumer.start();
+    consumer.stop();
+    consumer.check();
+}
