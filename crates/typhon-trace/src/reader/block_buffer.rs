@@ -82,6 +82,11 @@ impl BlockSummary {
         if self.entry.index == 0 { Checksum::Tables } else { Checksum::Block }
     }
 
+    /// Checksum markers; they are the first records of the block.
+    pub fn leading_markers(&self) -> u32 {
+        self.walked_records - self.short_spans - self.events
+    }
+
     /// The block as the checksum chain sees it.
     pub fn link(&self) -> Link {
         let marker = self

@@ -12,9 +12,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{BlockBuffer, BlockDigest, Derived, Outcome, Preamble, Sequenced, Source, StreamReader, Totals};
+use super::{
+    BlockBuffer, BlockDigest, BlockSummary, Derived, Outcome, Preamble, Sequenced, Source, StreamReader,
+    Totals,
+};
 use crate::decode::check_layout;
-use crate::record::Record;
+use crate::record::{Record, RecordWalk};
 use crate::{Notice, NoticeCode, Severity, TraceError, registry};
 
 /// The verdict on a whole file, from best to worst.
@@ -116,8 +119,11 @@ impl BlockCheck {
     pub fn of(buffer: &BlockBuffer, options: VerifyOptions) -> Self {
         let mut check = Self { digest: BlockDigest::of(buffer), sightings: Sightings::new() };
         if options.deep {
-            for (index, record) in buffer.events().enumerate() {
-                check.record(index as u64, &record);
+            let markers = buffer.summary().map_or(0, BlockSummary::leading_markers);
+            for (index, record) in RecordWalk::new(buffer.walked()).enumerate().skip(markers as usize) {
+                if !record.is_short_span() {
+                    check.record(index as u64, &record);
+                }
             }
         }
         check

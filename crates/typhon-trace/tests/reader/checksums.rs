@@ -142,3 +142,18 @@ fn b31_later_names_win_and_come_with_the_index() {
     assert_eq!(buffer.events().count(), 5);
     assert_eq!(buffer.summary().unwrap().walked_records, 6, "the header's count includes the marker");
 }
+
+#[test]
+fn findings_about_records_give_their_index_in_the_block_with_markers_counted() {
+    use super::fixture::{record, records, verify_bytes};
+    use typhon_trace::writer::{CloseInfo, TraceWriter, WriterOptions};
+    let header = typhon_trace::header::FileHeader::new(1);
+    let sink = std::io::Cursor::new(Vec::new());
+    let mut writer = TraceWriter::create(sink, header, &Default::default(), WriterOptions::new(9)).unwrap();
+    writer.write_records(&records(1, 3)).unwrap();
+    writer.write_records(&record(255, 1_100, &[1])).unwrap();
+    writer.close(&CloseInfo { duration_ticks: 1, ..CloseInfo::default() });
+    let report = verify_bytes(&writer.into_inner().into_inner(), PLAIN).unwrap();
+    let finding = report.findings.iter().find(|finding| finding.code == NoticeCode::UnknownKind).unwrap();
+    assert_eq!((finding.block, finding.record), (Some(0), Some(4)));
+}
