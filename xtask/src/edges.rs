@@ -22,8 +22,10 @@ pub(crate) fn findings(metadata: &Metadata) -> Vec<String> {
             found.push(format!("{}: not in the table of allowed edges (xtask/src/edges.rs)", package.name));
             continue;
         };
+        // A crate names itself to have its own features in its tests.
         let edges = package.dependencies.iter().map(|dependency| dependency.name.as_str());
-        for edge in edges.filter(|name| members.contains(name) && !allowed.contains(name)) {
+        let others = edges.filter(|name| members.contains(name) && *name != package.name);
+        for edge in others.filter(|name| !allowed.contains(name)) {
             found.push(format!("{} must not depend on {edge}", package.name));
         }
     }
@@ -46,13 +48,19 @@ mod tests {
     }
 
     fn graph(packages: Vec<Package>) -> Metadata {
-        Metadata { workspace_members: packages.iter().map(|package| package.id.clone()).collect(), packages }
+        Metadata {
+            workspace_members: packages.iter().map(|package| package.id.clone()).collect(),
+            packages,
+            target_directory: "target".into(),
+        }
     }
 
     #[test]
     fn workspace_has_no_edge_outside_the_table() {
         let metadata = workspace::metadata("Cargo.toml").unwrap();
         assert_eq!(findings(&metadata), Vec::<String>::new());
+        let exists = |name: &str| metadata.members().any(|package| package.name == name);
+        assert!(ALLOWED.iter().all(|(name, _)| exists(name)), "the table names a crate that is gone");
     }
 
     #[test]

@@ -5,10 +5,12 @@
 
 mod check;
 mod codegen;
+mod docs;
 mod dotnet;
 mod edges;
 mod fuzz;
 mod licences;
+mod picture;
 mod testing;
 mod tree;
 mod workspace;
@@ -26,7 +28,8 @@ const TASKS: &[Task] = &[
     ("codegen", "write the files generated from the event registry; with --check only compare", codegen::run),
     ("test", "set up what the tests need, then run all of them", testing::run),
     ("dotnet", "install the .NET runtimes and the program of the live tests into target/dotnet", dotnet::run),
-    ("check", "check the tree: dependency edges, licences, file hygiene", check::run),
+    ("check", "check the tree: edges, licences, file hygiene, links and commands in pages", check::run),
+    ("picture", "draw docs/typhon.svg from what the commands print", picture::run),
     ("fuzz", "run the fuzz targets one after the other", fuzz::run),
     ("fuzz-seeds", "write the seeds of the fuzz targets from the recordings", fuzz::write_seeds),
 ];

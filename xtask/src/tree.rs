@@ -52,7 +52,7 @@ fn text_findings(file: &str, text: &str) -> Vec<String> {
     }
     for (index, line) in text.lines().enumerate() {
         let mut report = |what: &str| found.push(format!("{file}:{}: {what}", index + 1));
-        if let Some(path) = PRIVATE_PATHS.iter().find(|path| line.contains(*path)) {
+        if let Some(path) = PRIVATE_PATHS.iter().find(|path| begins_with_path(line, path)) {
             report(&format!("path of one machine ({path})"));
         }
         if let Some(word) = UNFINISHED.iter().find(|word| is_rust && line.contains(*word)) {
@@ -63,6 +63,11 @@ fn text_findings(file: &str, text: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether `path` occurs as the beginning of a path, not inside a longer one.
+fn begins_with_path(line: &str, path: &str) -> bool {
+    line.match_indices(path).any(|(at, _)| !line[..at].ends_with(|before: char| before.is_alphanumeric()))
 }
 
 #[cfg(test)]
@@ -80,6 +85,8 @@ mod tests {
     fn each_rule_finds_its_fault() {
         let private = format!("let path = \"{}me\";", PRIVATE_PATHS[0]);
         assert_eq!(text_findings("a.rs", &private).len(), 1);
+        let inner = format!("/proc/7{}", PRIVATE_PATHS[1]);
+        assert_eq!(text_findings("a.rs", &inner), Vec::<String>::new());
         let unfinished = format!("// {} later", UNFINISHED[0]);
         assert_eq!(text_findings("a.rs", &unfinished).len(), 1);
         assert_eq!(text_findings("a.md", "text \n").len(), 1);

@@ -12,6 +12,8 @@ pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
     /// Ids of the packages that are members of the workspace.
     pub(crate) workspace_members: Vec<String>,
+    /// Where cargo puts what it builds.
+    pub(crate) target_directory: PathBuf,
 }
 
 impl Metadata {
@@ -105,8 +107,20 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
+/// Path of a binary of the workspace as a debug build leaves it.
+///
+/// # Errors
+/// When cargo does not say where that is.
+pub(crate) fn debug_binary(name: &str) -> Result<PathBuf, String> {
+    let folder = metadata("Cargo.toml")?.target_directory.join("debug");
+    Ok(folder.join(name).with_extension(std::env::consts::EXE_EXTENSION))
+}
+
 /// Standard output of a command that has to succeed.
-fn output(command: &mut Command) -> Result<String, String> {
+///
+/// # Errors
+/// When it cannot be started, fails, or prints anything but UTF-8.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let run = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !run.status.success() {
         return Err(format!("{command:?}: {}", String::from_utf8_lossy(&run.stderr).trim()));
