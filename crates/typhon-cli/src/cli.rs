@@ -311,14 +311,18 @@ pub(crate) struct Repair {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Targets:
-  trace   a valid trace file with the same tables, holding the selected records and what is needed
-          to understand them: thread names, query definitions, capacities. Without a selection it is
-          a copy with checksums.
-  csv     one line a record; --compress writes it as gzip
+  trace     a valid trace file with the same tables, holding the selected records and what is needed
+            to understand them: thread names, query definitions, capacities. Without a selection it is
+            a copy with checksums.
+  csv       one line a record
+  perfetto  protobuf for ui.perfetto.dev and its trace processor
+  chrome    JSON for about:tracing, Speedscope and others; large files are better exported to perfetto
 
 Examples:
   typhon trace export run.typhon-trace -o slow.typhon-trace --to trace --range 1.2s..1.3s
-  typhon trace export run.typhon-trace -o commits.csv --to csv --where 'kind=TransactionCommit'")]
+  typhon trace export run.typhon-trace -o commits.csv --to csv --where 'kind=TransactionCommit'
+  typhon trace export run.typhon-trace -o run.perfetto-trace --to perfetto
+  typhon trace export run.typhon-trace -o run.json.gz --to chrome --compress --range 1s..2s")]
 pub(crate) struct Export {
     /// Trace file
     #[arg(value_hint = ValueHint::FilePath)]
@@ -334,7 +338,7 @@ pub(crate) struct Export {
     pub(crate) to: Target,
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Compress the output (csv only: gzip)
+    /// Compress the output with gzip (not for traces, whose blocks are compressed already)
     #[arg(long)]
     pub(crate) compress: bool,
 }
@@ -343,6 +347,8 @@ pub(crate) struct Export {
 pub(crate) enum Target {
     Trace,
     Csv,
+    Perfetto,
+    Chrome,
 }
 
 #[derive(Debug, Args)]

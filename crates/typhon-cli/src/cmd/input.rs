@@ -44,6 +44,15 @@ pub(crate) fn open_trace(path: &Path) -> Result<TraceFile<File>, Failure> {
     }
 }
 
+/// Opens a trace that must allow random access, together with its file.
+pub(crate) fn open_file_trace(path: &Path) -> Result<(File, TraceFile<File>), Failure> {
+    let trace = open_trace(path)?;
+    let file = trace.data().try_clone().map_err(|err| {
+        Failure::new(Exit::NoInput, "the input cannot be opened twice").in_file(path).caused_by(err)
+    })?;
+    Ok((file, trace))
+}
+
 fn open_file(path: &Path) -> Result<File, Failure> {
     let refused = |err: io::Error| {
         Failure::new(Exit::of_opening(&err), "the input cannot be opened").in_file(path).caused_by(err)

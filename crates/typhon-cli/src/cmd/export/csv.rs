@@ -1,5 +1,6 @@
 //! `--to csv`: one line a record.
 
+use super::sink::Sink;
 use crate::cli::Export;
 use crate::cmd::conclusion::Conclusion;
 use crate::cmd::dump::{Csv, Layout};
@@ -10,9 +11,6 @@ use crate::failure::{Exit, Failure};
 use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
 use crate::output::stream::Style;
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use typhon_trace::repair::is_loss;
@@ -35,7 +33,7 @@ pub(super) fn run(
     let mut out = Sink::new(output.writer()?, args.compress);
     let mut heading = Vec::new();
     csv.heading(&mut heading);
-    out.write(&heading).map_err(failed)?;
+    out.write_all(&heading).map_err(failed)?;
     let format = |portion: &Portion| {
         let mut text = Text::default();
         portion.for_each(&names, |row| {
@@ -49,7 +47,7 @@ pub(super) fn run(
     let mut records = 0;
     let outcome = feed.run(&path, progress, format, |text| {
         records += text.records;
-        out.write(&text.bytes).map_err(failed).map(ControlFlow::Continue)
+        out.write_all(&text.bytes).map_err(failed).map(ControlFlow::Continue)
     })?;
     out.finish().map_err(failed)?;
     let (dropped, mut losses) =
@@ -64,33 +62,4 @@ pub(super) fn run(
         duration_ns: None,
         losses,
     })
-}
-
-/// Text, perhaps compressed. Portions are large, so that nothing else needs to be buffered.
-enum Sink {
-    Plain(File),
-    Gzip(Box<GzEncoder<File>>),
-}
-
-impl Sink {
-    fn new(file: File, compress: bool) -> Self {
-        match compress {
-            true => Self::Gzip(Box::new(GzEncoder::new(file, Compression::default()))),
-            false => Self::Plain(file),
-        }
-    }
-
-    fn write(&mut self, text: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Plain(file) => file.write_all(text),
-            Self::Gzip(encoder) => encoder.write_all(text),
-        }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        match self {
-            Self::Plain(_) => Ok(()),
-            Self::Gzip(encoder) => encoder.finish().map(drop),
-        }
-    }
 }

@@ -2,6 +2,8 @@
 
 mod csv;
 mod cut;
+mod sink;
+mod timeline;
 
 use super::selection::Selection;
 use crate::cli::{Export, Target};
@@ -10,9 +12,9 @@ use crate::output::file::OutputFile;
 use crate::output::stream::Style;
 
 pub(crate) fn run(args: &Export, style: &Style) -> Result<u8, Failure> {
-    if args.compress && args.to != Target::Csv {
+    if args.compress && args.to == Target::Trace {
         return Err(Failure::usage(
-            "--compress goes with --to csv; blocks of a trace are compressed already",
+            "--compress does not go with --to trace, whose blocks are compressed already",
         ));
     }
     let selection = Selection::new(&args.selection)?;
@@ -20,6 +22,7 @@ pub(crate) fn run(args: &Export, style: &Style) -> Result<u8, Failure> {
     let conclusion = match args.to {
         Target::Trace => cut::run(args, &selection, style, create)?,
         Target::Csv => csv::run(args, &selection, style, create)?,
+        Target::Perfetto | Target::Chrome => timeline::run(args, style, create)?,
     };
     conclusion.print(style)?;
     Ok(0)
