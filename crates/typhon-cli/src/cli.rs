@@ -73,6 +73,8 @@ pub(crate) enum Trace {
     Dump(Dump),
     /// Where the time went: counts, durations, self times, ticks, collections
     Stats(Stats),
+    /// What got slower or faster between two traces
+    Diff(Diff),
     /// Check a trace and say what is wrong with it
     Verify(Verify),
     /// Write a whole, closed copy of a damaged trace
@@ -213,6 +215,44 @@ pub(crate) struct Stats {
     /// Draw how the durations of this row are spread
     #[arg(long, value_name = "NAME")]
     pub(crate) hist: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes:
+  0 no significant change   1 changes
+
+A change counts when it is unlikely to be chance (Wilcoxon-Mann-Whitney rank-sum test over the single
+durations, p below --max-p) and large enough to matter (mean, --threshold), both in the same direction.
+
+Examples:
+  typhon trace diff before.typhon-trace after.typhon-trace
+  typhon trace diff run.typhon-trace run.typhon-trace --range-a 0s..10s --range-b 50s..60s
+  typhon trace diff before.typhon-trace after.typhon-trace --by system --threshold 2% --json")]
+pub(crate) struct Diff {
+    /// Trace to compare with
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) a: PathBuf,
+    /// Trace to compare
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) b: PathBuf,
+    /// What is compared
+    #[arg(long, value_enum, default_value_t = By::Name)]
+    pub(crate) by: By,
+    /// Only this time of the first trace, such as 1s..2s
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
+    pub(crate) range_a: Option<String>,
+    /// Only this time of the second trace
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
+    pub(crate) range_b: Option<String>,
+    /// Smallest change of the mean that counts
+    #[arg(long, value_name = "SHARE", default_value = "5%")]
+    pub(crate) threshold: String,
+    /// Largest p-value that counts
+    #[arg(long, value_name = "P", default_value_t = 0.01)]
+    pub(crate) max_p: f64,
+    /// Spans that each side must have
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub(crate) min_count: u64,
 }
 
 /// What a row of statistics stands for.

@@ -55,6 +55,7 @@ fn run(cli: &Cli, style: &Style) -> Result<u8, Failure> {
         Command::Trace(Trace::Verify(args)) => cmd::verify::run(args, style),
         Command::Trace(Trace::Repair(args)) => cmd::repair::run(args, style),
         Command::Trace(Trace::Export(args)) => cmd::export::run(args, style),
+        Command::Trace(Trace::Diff(args)) => cmd::diff::run(args, style),
         Command::Trace(Trace::Stats(args)) => cmd::stats::run(args, style),
         Command::Completions(args) => cmd::shell::completions(args),
         Command::Man(args) => cmd::shell::man(args, style),

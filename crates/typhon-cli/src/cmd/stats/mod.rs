@@ -182,7 +182,7 @@ impl Request {
     }
 }
 
-fn group_by(by: By) -> GroupBy {
+pub(super) fn group_by(by: By) -> GroupBy {
     match by {
         By::Kind => GroupBy::Kind,
         By::Family => GroupBy::Family,
