@@ -96,7 +96,7 @@ fn dump(
 /// What the user should know about the output apart from its lines.
 fn report(style: &Style, path: &Path, written: u64, outcome: Option<&Outcome>) {
     match outcome {
-        None => style.say(&format!("stopped after {}; more follow", units::plural(written, "record"))),
+        None => style.say(&format!("stopped after {} (--limit)", units::plural(written, "record"))),
         Some(outcome) => {
             let (records, blocks) = (outcome.totals.events, outcome.totals.blocks);
             let read = format!("{} in {}", units::plural(records, "record"), units::plural(blocks, "block"));

@@ -18,17 +18,14 @@ impl<W: Write> First<W> {
         Self { out, left: limit.unwrap_or(u64::MAX), written: 0 }
     }
 
-    /// Breaks off when there would be more than the limit.
+    /// Breaks off at the limit.
     pub(crate) fn take(&mut self, text: &Text) -> Result<ControlFlow<()>, Failure> {
-        if self.left == 0 {
-            return Ok(ControlFlow::Break(()));
-        }
         let records = text.records.min(self.left);
         let bytes = if records == text.records { &text.bytes } else { first_lines(&text.bytes, records) };
         self.out.write_all(bytes).map_err(Failure::stdout)?;
         self.written += records;
         self.left -= records;
-        Ok(ControlFlow::Continue(()))
+        Ok(if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     /// Hands everything to the operating system; returns the number of records.
@@ -108,8 +105,7 @@ mod tests {
         let mut out = Vec::new();
         let mut sink = First::new(&mut out, Some(3));
         assert!(sink.take(&text(&[1, 2])).expect("memory").is_continue());
-        assert!(sink.take(&text(&[3, 4])).expect("memory").is_continue());
-        assert!(sink.take(&text(&[5])).expect("memory").is_break());
+        assert!(sink.take(&text(&[3, 4])).expect("memory").is_break());
         assert_eq!(out, b"1\n2\n3\n");
     }
 

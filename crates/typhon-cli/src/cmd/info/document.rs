@@ -26,7 +26,7 @@ pub(super) fn of(report: &Report) -> Value {
         },
         "clock": { "frequency": header.timestamp_frequency },
         "time": {
-            "createdUtc": header.created_utc_text(),
+            "createdUtc": created(header),
             "durationNs": report.duration_ticks().map(|ticks| clock.to_ns(ticks)),
         },
         "counts": {
@@ -67,8 +67,13 @@ fn header_fields(header: &FileHeader) -> Value {
             }
         }
     }
-    fields.insert("createdUtc".into(), json!(header.created_utc_text()));
+    fields.insert("createdUtc".into(), json!(created(header)));
     Value::Object(fields)
+}
+
+/// RFC 3339; the fraction of a second is left out when it is zero.
+fn created(header: &FileHeader) -> Option<String> {
+    header.created_utc_text().map(|text| text.replace(".000000Z", "Z"))
 }
 
 /// `{"TickStart": 30, …}`; kinds without a name by their id.
