@@ -45,6 +45,13 @@ impl Machine {
         path
     }
 
+    /// Puts a file into `/tmp` as the process itself sees it.
+    fn put_inside(&self, name: &str) -> PathBuf {
+        let path = self.path("proc/4711/root").join("tmp").join(name);
+        std::fs::write(&path, "").unwrap();
+        path
+    }
+
     fn discovery(&self) -> Discovery {
         let fallback_tmpdir = Some(OsString::from(self.path("temp")));
         Discovery { proc_dir: self.path("proc"), fallback_tmpdir }
@@ -88,8 +95,8 @@ fn without_a_start_time_the_newest_socket_is_taken() {
 fn containers_are_searched_through_their_root_with_their_own_id() {
     let machine = Machine::new(None, "4711\t17\t1");
     std::fs::write(machine.path("proc/4711/environ"), "TMPDIR=/tmp\0").unwrap();
-    machine.put("proc/4711/root/tmp/dotnet-diagnostic-4711-99-socket");
-    let path = machine.put("proc/4711/root/tmp/dotnet-diagnostic-1-99-socket");
+    machine.put_inside("dotnet-diagnostic-4711-99-socket");
+    let path = machine.put_inside("dotnet-diagnostic-1-99-socket");
     assert_eq!(machine.discovery().find(4711).unwrap().path, path);
 }
 
