@@ -64,6 +64,8 @@ fn main() -> Outcome {
     }
     write_sections(&all_kinds, &guide)?;
     write("live_frames", 0, &fs::read(corpus("guide-shard-live.bin"))?[..4096])?;
+    write_event_streams()?;
+    write_answers()?;
     write_files(&all_kinds, &guide)
 }
 
@@ -157,4 +159,48 @@ fn write_files(all_kinds: &Recording, guide: &Recording) -> Outcome {
     let (ours, _) =
         repair(&TraceFile::open(whole_blocks)?, ReadOptions::default(), Cursor::new(Vec::new()), |_| {})?;
     write("open_verify", 4, ours.get_ref())
+}
+
+/// The beginning of each recorded event stream up to the end of its first event block, behind the byte that says in what
+/// pieces the target `nettrace` feeds it.
+fn write_event_streams() -> Outcome {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(corpus("nettrace"))?.map(|entry| Ok(entry?.path())).collect::<Outcome<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "nettrace"));
+    paths.sort();
+    for (number, path) in paths.iter().enumerate() {
+        let stream = fs::read(path)?;
+        let mut decoder = typhon_clr::nettrace::Decoder::new();
+        let mut events = 0;
+        let end = stream.iter().position(|&byte| {
+            decoder.feed(&[byte]);
+            while let Ok(Some(item)) = decoder.next_item() {
+                events += u32::from(matches!(item, typhon_clr::nettrace::Item::Event(_)));
+            }
+            events > 0 && decoder.pending_bytes() == 0
+        });
+        let end = end.ok_or("a recorded stream without events")?;
+        write("nettrace", number, &[&[number as u8 * 50], &stream[..=end]].concat())?;
+    }
+    Ok(())
+}
+
+/// What a runtime may say: a session number, a refusal, process information, an introduction.
+fn write_answers() -> Outcome {
+    let answer = |id: u8, payload: &[u8]| {
+        let size = (20 + payload.len() as u16).to_le_bytes();
+        [&b"DOTNET_IPC_V1\0"[..], &size, &[0xff, id, 0, 0], payload].concat()
+    };
+    let text = |text: &str| -> Vec<u8> {
+        let units = text.encode_utf16().chain([0]);
+        let length = (units.clone().count() as u32).to_le_bytes();
+        length.into_iter().chain(units.flat_map(u16::to_le_bytes)).collect()
+    };
+    let texts = ["dotnet app.dll", "Linux", "x64", "app", "8.0.4", "linux-x64"].map(text).concat();
+    let info = [&[1, 0, 0, 0][..], &4711u64.to_le_bytes(), &[7; 16], &texts].concat();
+    write("ipc", 0, &answer(0, &42u64.to_le_bytes()))?;
+    write("ipc", 1, &answer(0xff, &0x8013_1385u32.to_le_bytes()))?;
+    write("ipc", 2, &answer(0, &info))?;
+    write("ipc", 3, &answer(0, &info[4..]))?;
+    write("ipc", 4, &[&b"ADVR_V1\0"[..], &[7; 16], &4711u64.to_le_bytes(), &[0; 2]].concat())
 }
