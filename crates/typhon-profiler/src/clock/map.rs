@@ -7,6 +7,10 @@ const SLOPE_BITS: u32 = 48;
 const MAX_KNOTS: usize = 512;
 /// A clock that is ahead of the map by more than this is followed by a step; less is slewed.
 const STEP_NS: i64 = 1_000_000;
+/// Readings closer together than this say more about their own error than about the clock.
+const MIN_INTERVAL_NS: i64 = 500_000;
+/// The rate is taken over half of this time to all of it, as soon as there is so much.
+const BASELINE_NS: i64 = 16_000_000_000;
 
 /// Counter and OS clock at the same moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +50,8 @@ impl Knot {
 pub(crate) struct ClockMap {
     knots: Vec<Knot>,
     previous: Reading,
-    /// Interval that the next piece is expected to cover, in ticks.
-    interval: u64,
+    /// Where the rate is measured from, and where it will be when that is too long ago.
+    anchors: [Reading; 2],
     largest_residual_ns: u64,
 }
 
@@ -58,7 +62,7 @@ impl ClockMap {
         Self {
             knots: vec![Knot { at: first, slope }],
             previous: second,
-            interval: second.ticks.wrapping_sub(first.ticks),
+            anchors: [first; 2],
             largest_residual_ns: 0,
         }
     }
@@ -84,12 +88,15 @@ impl ClockMap {
 
     /// Extends the map by a reading taken after all former ones.
     pub(crate) fn follow(&mut self, reading: Reading) {
-        let Some(rate) = slope(self.previous, reading) else { return };
+        if reading.ns - self.previous.ns < MIN_INTERVAL_NS {
+            return;
+        }
+        let Some(rate) = slope(self.anchors[0], reading) else { return };
         let ns = self.to_ns(reading.ticks);
         let residual = reading.ns - ns;
         self.largest_residual_ns = self.largest_residual_ns.max(residual.unsigned_abs());
-        let interval =
-            reading.ticks.wrapping_sub(self.previous.ticks).max(self.interval.min(u64::MAX / 2)).max(1);
+        // The next reading is expected after about as long again.
+        let interval = reading.ticks.wrapping_sub(self.previous.ticks).max(1);
         let knot = if residual > STEP_NS {
             Knot { at: reading, slope: rate }
         } else {
@@ -99,8 +106,15 @@ impl ClockMap {
             Knot { at: Reading { ticks: reading.ticks, ns }, slope: slope as u64 }
         };
         self.push(knot);
-        self.interval = reading.ticks.wrapping_sub(self.previous.ticks);
         self.previous = reading;
+        if reading.ns - self.anchors[1].ns >= BASELINE_NS / 2 {
+            self.anchors = [self.anchors[1], reading];
+        }
+    }
+
+    /// Measures residuals afresh.
+    pub(crate) fn forget_residual(&mut self) {
+        self.largest_residual_ns = 0;
     }
 
     /// The piece that holds from the last reading on.
@@ -159,7 +173,7 @@ mod tests {
         let mut step = 0.001;
         for round in 0..200 {
             let now = reading(at, 30.0, if round % 2 == 0 { 30 } else { -30 });
-            if round > 14 {
+            if round > 2 {
                 assert!((map.to_ns(now.ticks) - now.ns).abs() < 1_000, "round {round}");
             }
             map.follow(now);
@@ -185,6 +199,8 @@ mod tests {
     fn inverse_meets_the_line() {
         let mut map = ClockMap::new(reading(0.0, 0.0, 0), reading(1.0, 0.0, 0));
         map.follow(reading(2.0, 10.0, 0));
+        map.follow(Reading { ns: map.previous.ns + MIN_INTERVAL_NS - 1, ..reading(2.0, 900.0, 0) });
+        assert_eq!(map.knots.len(), 2, "a reading that comes too soon is left out");
         for second in [0.5, 2.0, 2.5, 1_000.0] {
             let ticks = reading(second, 0.0, 0).ticks;
             let there = map.last().to_ns(ticks);

@@ -27,7 +27,7 @@ pub struct FileExporter<S = File> {
 }
 
 enum Destination<S> {
-    Path(PathBuf),
+    Path { path: PathBuf, create: fn(&Path) -> std::io::Result<S> },
     Sink(S),
     Taken,
 }
@@ -35,7 +35,7 @@ enum Destination<S> {
 impl FileExporter<File> {
     /// An exporter to a new file at `path`; one that exists is replaced when the session starts.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self::with(Destination::Path(path.into()))
+        Self::with(Destination::Path { path: path.into(), create: |path| File::create(path) })
     }
 }
 
@@ -110,16 +110,16 @@ impl<S: TraceSink + Send> FileExporter<S> {
     }
 }
 
-impl Exporter for FileExporter<File> {
+impl<S: TraceSink + Send> Exporter for FileExporter<S> {
     fn name(&self) -> &str {
         "file"
     }
 
     fn init(&mut self, start: &SessionStart) -> Result<(), ExportError> {
         match std::mem::replace(&mut self.destination, Destination::Taken) {
-            Destination::Path(path) => {
-                let file = File::create(&path).map_err(|error| io_error("create", &path, error))?;
-                self.open(file, start)?;
+            Destination::Path { path, create } => {
+                let sink = create(&path).map_err(|error| io_error("create", &path, error))?;
+                self.open(sink, start)?;
                 self.write_sites(&path)
             }
             Destination::Sink(sink) => self.open(sink, start),
@@ -136,7 +136,7 @@ impl Exporter for FileExporter<File> {
     }
 }
 
-impl FileExporter<File> {
+impl<S> FileExporter<S> {
     /// Puts the call sites beside the file, for readers of a file that was not closed.
     fn write_sites(&mut self, trace: &Path) -> Result<(), ExportError> {
         let Some((files, manifest)) = &self.sources else { return Ok(()) };

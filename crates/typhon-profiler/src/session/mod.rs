@@ -142,6 +142,7 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
     let (mut drain, mut map) =
         state.idle.take().unwrap_or_else(|| (Drain::new(local::capture()), clock.map()));
     clock.follow(&mut map);
+    map.forget_residual();
     let start_ns = map.to_ns(Ticks::now().raw());
     prepare_chunks(options.buffer_budget_bytes);
 

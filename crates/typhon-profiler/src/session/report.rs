@@ -28,7 +28,7 @@ pub struct SessionReport {
     pub leftover_bytes: u64,
     /// The clock of the records, `TSC` or `CLOCK_MONOTONIC`.
     pub clock_source: &'static str,
-    /// Largest difference found between the trace clock and `CLOCK_MONOTONIC`, in nanoseconds.
+    /// Largest difference found between the trace clock and `CLOCK_MONOTONIC` in this session, in nanoseconds.
     pub clock_residual_ns: u64,
     /// One report per exporter, in the order of the options.
     pub exporters: Vec<ExporterReport>,
