@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::temp_dir().join("profiler-rate.typhon-trace");
     for rate in rates {
         let mask = (0..=255).collect();
-        let exporters: Vec<Box<dyn typhon_profiler::export::Exporter>> = vec![Box::new(FileExporter::new(&path))];
+        let exporters: Vec<Box<dyn typhon_profiler::export::Exporter>> =
+            vec![Box::new(FileExporter::new(&path))];
         session::start(SessionOptions { mask, exporters, ..Default::default() })?;
         let (spans, elapsed) = record(rate * 1e6, Duration::from_secs_f64(seconds));
         let report = session::stop().expect("the session runs");

@@ -6,8 +6,8 @@
 
 use bench::Pair;
 use std::hint::black_box;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
 use typhon_profiler::events::{CheckpointWrite, TransactionCommit, TransactionRollback};
 use typhon_profiler::session::{self, SessionOptions};
 use typhon_profiler::{Ticks, mark, name, span};
@@ -15,6 +15,8 @@ use typhon_profiler::{Ticks, mark, name, span};
 /// Short rounds, so that the fastest of many fits between two interruptions.
 const SPANS: usize = 10_000;
 const ROUNDS: usize = 2_000;
+/// Work between two meetings of the twins, which take long by comparison.
+const TWIN_ROUNDS: usize = 20;
 /// Bytes of the records below: a span with parent and site, without payload; one with nine bytes of it; an instant.
 const SPAN_BYTES: usize = 39;
 const COMMIT_BYTES: usize = 48;
@@ -55,6 +57,10 @@ impl Floor {
         }
     }
 
+    fn long(&mut self) {
+        (0..TWIN_ROUNDS).for_each(|_| self.spans::<SPAN_BYTES>());
+    }
+
     fn instants(&mut self) {
         for _ in 0..SPANS {
             let now = Ticks::now().raw();
@@ -87,18 +93,33 @@ fn empty_loop() {
     }
 }
 
-/// Runs the same work on two threads at once.
-fn twice<S>(make: impl Fn() -> S + Sync, work: impl Fn(&mut S) + Sync) {
-    let barrier = Barrier::new(2);
-    std::thread::scope(|scope| {
+/// Two threads that do the same work at the same time, whenever they are asked to.
+struct Twins {
+    begin: Arc<Barrier>,
+    end: Arc<Barrier>,
+}
+
+impl Twins {
+    fn new<S: 'static>(make: fn() -> S, work: fn(&mut S)) -> Self {
+        let twins = Self { begin: Arc::new(Barrier::new(3)), end: Arc::new(Barrier::new(3)) };
         for _ in 0..2 {
-            scope.spawn(|| {
+            let (begin, end) = (Arc::clone(&twins.begin), Arc::clone(&twins.end));
+            std::thread::spawn(move || {
                 let mut state = make();
-                barrier.wait();
-                work(&mut state);
+                loop {
+                    begin.wait();
+                    work(&mut state);
+                    end.wait();
+                }
             });
         }
-    });
+        twins
+    }
+
+    fn run(&self) {
+        self.begin.wait();
+        self.end.wait();
+    }
 }
 
 fn main() {
@@ -117,12 +138,10 @@ fn main() {
     println!("{}", pair.report("instant with name and value", work, "instants/s"));
     let pair = Pair::measure(ROUNDS, || empty_loop(), off);
     println!("{}", pair.report("span of a kind that is off", work, "spans/s"));
-    let pair = Pair::measure(
-        ROUNDS,
-        || twice(Floor::new, Floor::spans::<SPAN_BYTES>),
-        || twice(|| (), |()| spans()),
-    );
-    println!("{}", pair.report("span on two threads", 2.0 * work, "spans/s"));
+    let floors = Twins::new(Floor::new, Floor::long);
+    let subjects = Twins::new(|| (), |()| (0..TWIN_ROUNDS).for_each(|_| spans()));
+    let pair = Pair::measure(ROUNDS / TWIN_ROUNDS, || floors.run(), || subjects.run());
+    println!("{}", pair.report("span on two threads", (2 * TWIN_ROUNDS) as f64 * work, "spans/s"));
 
     let report = session::stop().expect("the session runs");
     println!("{} records, {} lost, clock {}", report.records, report.dropped_records, report.clock_source);

@@ -134,7 +134,8 @@ fn i5_panic_in_a_span_closes_it() {
 
 #[test]
 fn b7_spans_across_stop_and_start_are_not_of_the_new_session() {
-    let exporter = common::start(common::ALL);
+    let _turn = common::turn();
+    let exporter = common::start_unlocked(common::ALL);
     let old = span!(CheckpointCycle::default());
     let first = common::stop(exporter).0;
     assert_eq!(first.spans().len(), 0);

@@ -1,4 +1,5 @@
 //! Recorded files: whole, readable and equal to what was recorded; also when the recorder is killed or the disk full.
+#![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod common;
 

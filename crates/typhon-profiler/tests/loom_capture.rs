@@ -5,6 +5,7 @@
 //! Every scenario holds for the protocol as it is, and fails with each of the faults named beside it: a model that
 //! would not notice a mistake proves nothing.
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "these are tests")]
 
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,5 @@
 //! Emitted = recorded + reported lost, to the record, whatever happens to threads, memory and exporters.
+#![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod common;
 
@@ -40,7 +41,7 @@ fn i4_ten_thousand_short_threads() {
     }
     let (recorded, report) = stop(running);
     assert_eq!(recorded.events() + recorded.losses(), emitted.into_inner());
-    assert_eq!((report.records, report.leftover_bytes), (recorded.events(), 0));
+    assert_eq!(report.records, recorded.events());
     let ids: Vec<u64> = recorded.spans().iter().map(|span| span.id).collect();
     let distinct: std::collections::HashSet<u64> = ids.iter().copied().collect();
     assert_eq!(distinct.len(), ids.len());

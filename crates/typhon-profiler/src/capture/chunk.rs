@@ -141,11 +141,6 @@ impl<'c> Reader<'c> {
         self.chunk.progress()
     }
 
-    /// Bytes read so far.
-    pub(crate) fn position(&self) -> u32 {
-        self.read
-    }
-
     /// Shows `sink` every whole record below `committed`, a value from [`Self::progress`], until it refuses one,
     /// which stays unread. True when all were taken.
     #[inline]
@@ -264,7 +259,7 @@ mod tests {
             seen.push(record.to_vec());
             seen.len() < 2
         }));
-        assert_eq!(reader.position(), 4);
+        assert_eq!(reader.read, 4);
         assert!(reader.read(reader.progress().1, |record| {
             seen.push(record.to_vec());
             true

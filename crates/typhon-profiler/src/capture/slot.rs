@@ -335,9 +335,4 @@ impl<'c> SlotReader<'c> {
     pub(crate) fn free(&self) {
         self.slot.state.store(FREE, Ordering::Release);
     }
-
-    /// Bytes published and not read in the chunk at hand, for the statistics of a stop that ran out of time.
-    pub(crate) fn leftover_bytes(&self) -> u64 {
-        self.head.map_or(0, |head| u64::from(head.progress().1.saturating_sub(head.position())))
-    }
 }

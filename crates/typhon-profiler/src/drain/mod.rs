@@ -41,6 +41,8 @@ pub(crate) struct DrainCounts {
     pub(crate) late_records: u64,
     /// Durations below zero, set to zero.
     pub(crate) clamped_durations: u64,
+    /// Records that a stop had no time for; they count as lost.
+    pub(crate) undrained_records: u64,
     /// Losses put into markers.
     pub(crate) reported_losses: u64,
 }
@@ -196,7 +198,7 @@ impl<'c> Drain<'c> {
         if was_empty {
             self.opened_ns = now_ns;
         }
-        self.finish_visit(index, visit, now_ns, last);
+        self.finish_visit(index, visit, 0, now_ns, last);
         round.bytes += taken;
         round.more |= !visit.drained;
         if full {
@@ -204,10 +206,11 @@ impl<'c> Drain<'c> {
         }
     }
 
-    /// Reports the losses that a visit found, and frees the slot if nothing is left of its owner.
-    fn finish_visit(&mut self, index: usize, visit: Visit, now_ns: i64, last: bool) {
+    /// Reports the losses that a visit found, and those that it caused, and frees the slot if nothing is left of its
+    /// owner.
+    fn finish_visit(&mut self, index: usize, visit: Visit, discarded: u64, now_ns: i64, last: bool) {
         let reader = &mut self.readers[index];
-        let loss = i32::try_from(visit.unreported).unwrap_or(i32::MAX);
+        let loss = i32::try_from(visit.unreported + discarded).unwrap_or(i32::MAX);
         let unmarked = (planted(Fault::LastMark) && last) || (planted(Fault::FreeUnmarked) && visit.retiring);
         let reported = if loss > 0 && !unmarked { u64::from(loss.unsigned_abs()) } else { 0 };
         if reported > 0 {
@@ -215,10 +218,10 @@ impl<'c> Drain<'c> {
                 self.opened_ns = now_ns;
             }
             self.batch.push_marker(Marker::DroppedRecords, index as u8, now_ns, loss);
-            reader.report(reported);
+            reader.report(reported - discarded);
             self.counts.reported_losses += reported;
         }
-        let free = visit.retiring && visit.drained && (reported == visit.unreported || unmarked);
+        let free = visit.retiring && visit.drained && (reported == visit.unreported + discarded || unmarked);
         if free {
             reader.free();
         }
@@ -282,9 +285,25 @@ impl<'c> Drain<'c> {
         self.capture.slots().iter().filter(|slot| slot.retire_if(&thread_is_gone)).count()
     }
 
-    /// Bytes that were published and not read.
-    pub(crate) fn leftover_bytes(&self) -> u64 {
-        self.readers.iter().map(SlotReader::leftover_bytes).sum()
+    /// Counts what is left in the slots as lost, for a stop that has no time to take it.
+    pub(crate) fn give_up_rest(&mut self, now_ns: i64, sink: &mut dyn FnMut(Batch)) {
+        for index in 0..self.capture.slots().len() {
+            if !self.batch.fits_marker() {
+                self.cut(now_ns, sink);
+            }
+            let (mut discarded, mut stale) = (0, 0);
+            let visit = self.readers[index].visit(self.capture.pool(), |record| {
+                let is_stale = registry::is_span(record[2]) && is_stale(word(record, 20), &self.floors);
+                stale += u64::from(is_stale);
+                discarded += u64::from(!is_stale && record[2] != THREAD_INFO);
+                true
+            });
+            let Some(visit) = visit else { continue };
+            self.counts.stale_spans += stale;
+            self.counts.undrained_records += discarded;
+            self.finish_visit(index, visit, discarded, now_ns, true);
+        }
+        self.report_no_slot(now_ns, sink);
     }
 }
 
@@ -336,3 +355,6 @@ fn word(record: &[u8], at: usize) -> u64 {
 fn put(record: &mut [u8], at: usize, value: u64) {
     record[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

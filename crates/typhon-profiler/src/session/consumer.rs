@@ -157,7 +157,12 @@ impl Consumer {
     fn drain_all(&mut self, deadline: Instant) {
         loop {
             let round = self.round(true, Some(deadline));
-            if (!round.more && round.bytes == 0) || Instant::now() >= deadline {
+            if !round.more && round.bytes == 0 {
+                break;
+            }
+            if Instant::now() >= deadline {
+                let now_ns = self.now_ns();
+                self.with_sink(Some(deadline), |drain, _, sink| drain.give_up_rest(now_ns, sink));
                 break;
             }
         }

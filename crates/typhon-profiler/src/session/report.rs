@@ -24,8 +24,8 @@ pub struct SessionReport {
     pub clamped_durations: u64,
     /// Per kind, records lost for want of memory since the process started.
     pub dropped_by_kind: Vec<(u8, u64)>,
-    /// Bytes that were published and could not be read before the deadline of the stop.
-    pub leftover_bytes: u64,
+    /// Of the dropped records, those that the stop had no time to drain.
+    pub undrained_records: u64,
     /// The clock of the records, `TSC` or `CLOCK_MONOTONIC`.
     pub clock_source: &'static str,
     /// Largest difference found between the trace clock and `CLOCK_MONOTONIC` in this session, in nanoseconds.
@@ -48,7 +48,7 @@ impl SessionReport {
             stale_spans: counts.stale_spans,
             clamped_durations: counts.clamped_durations,
             dropped_by_kind: (0..=u8::MAX).zip(by_kind).filter(|(_, count)| *count > 0).collect(),
-            leftover_bytes: drain.leftover_bytes(),
+            undrained_records: counts.undrained_records,
             clock_source: Clock::get().source(),
             clock_residual_ns: map.largest_residual_ns(),
             exporters,
