@@ -7,6 +7,10 @@
 use crate::clock::Clock;
 use crate::quantile::Durations;
 use std::collections::BTreeMap;
+use std::ops::Range;
+use typhon_trace::event::{GcEndView, GcStartView};
+use typhon_trace::record::Record;
+use typhon_trace::registry::id;
 
 /// Collects GC records in any order.
 #[derive(Debug, Default, Clone)]
@@ -50,20 +54,57 @@ pub struct GcSummary {
 }
 
 impl GcCollector {
+    /// Looks at one record of any kind. One that does not `count`, because a window cut it off, still completes its other
+    /// half. `own_dialect` decides the unit of the pause: files of the reference engine hold 100 ns units (brief 01 C-18).
+    #[inline]
+    pub fn observe(&mut self, record: &Record<'_>, clock: Clock, own_dialect: bool, counts: bool) {
+        match record.kind() {
+            id::GC_START => {
+                if let Some(count) = GcStartView::new(record).and_then(|start| start.count()) {
+                    self.start(count);
+                }
+            }
+            id::GC_END => self.observe_end(record, clock, own_dialect, counts),
+            id::GC_SUSPENSION if counts => {
+                if let Some(span) = record.span() {
+                    self.suspension(record.timestamp(), span.duration);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn observe_end(&mut self, record: &Record<'_>, clock: Clock, own_dialect: bool, counts: bool) {
+        let Some(view) = GcEndView::new(record) else { return };
+        let (Some(generation), Some(count)) = (view.generation(), view.count()) else { return };
+        self.end(count);
+        if counts {
+            let pause = view.pause_duration_ticks();
+            self.collection(
+                generation,
+                pause.map(|pause| if own_dialect { clock.to_ns(pause) } else { pause.saturating_mul(100) }),
+            );
+        }
+    }
+
     /// A collection started (kind 7).
-    pub fn start(&mut self, count: u32) {
+    fn start(&mut self, count: u32) {
         *self.open.entry(count).or_default() += 1;
     }
 
-    /// A collection ended (kind 8); `pause_ns` is absent in short records.
-    pub fn end(&mut self, generation: u8, count: u32, pause_ns: Option<i64>) {
-        *self.ended.entry(generation).or_default() += 1;
+    /// The end of a collection (kind 8), wherever it lies: the other half of [`GcCollector::start`].
+    fn end(&mut self, count: u32) {
         *self.open.entry(count).or_default() -= 1;
+    }
+
+    /// A collection that counts, known from its end; `pause_ns` is absent in short records.
+    fn collection(&mut self, generation: u8, pause_ns: Option<i64>) {
+        *self.ended.entry(generation).or_default() += 1;
         self.own_pauses_ns.extend(pause_ns.map(|ns| ns.max(0) as u64));
     }
 
     /// The runtime was suspended for a collection (kind 75); ticks of the trace clock.
-    pub fn suspension(&mut self, start: i64, duration: i64) {
+    fn suspension(&mut self, start: i64, duration: i64) {
         self.windows.push((start, start.saturating_add(duration.max(0))));
     }
 
@@ -75,13 +116,15 @@ impl GcCollector {
         self.windows.extend(other.windows);
     }
 
-    /// Sums up. `observed_ticks` is the length of the time window the records come from. `None` without any GC record.
-    pub fn finish(mut self, clock: Clock, observed_ticks: i64) -> Option<GcSummary> {
+    /// Sums up. `observed` is the time the records come from, in trace-clock ticks: pauses that reach beyond it count as a
+    /// whole, but not for the share of time. `None` without any GC record.
+    pub fn finish(mut self, clock: Clock, observed: Range<i64>) -> Option<GcSummary> {
         let half_recorded = self.open.values().map(|n| n.unsigned_abs()).sum();
         if self.ended.is_empty() && self.windows.is_empty() && half_recorded == 0 {
             return None;
         }
-        let suspended_ticks = union_ticks(&mut self.windows);
+        let observed_ticks = observed.end.saturating_sub(observed.start);
+        let suspended_ticks = union_ticks(&mut self.windows, &observed);
         let pause_source =
             if self.windows.is_empty() { PauseSource::Collections } else { PauseSource::Suspensions };
         let mut pauses = Durations::default();
@@ -109,16 +152,17 @@ impl GcCollector {
             pause_total_ns: total,
             pause_max_ns: max,
             pause_p99_ns: p99,
-            suspended_share: share.min(1.0),
+            suspended_share: share,
         })
     }
 }
 
-/// Length of the union of intervals, which may overlap; sorts them.
-fn union_ticks(windows: &mut [(i64, i64)]) -> i64 {
+/// Length of the union of intervals, which may overlap, inside `limits`; sorts them.
+fn union_ticks(windows: &mut [(i64, i64)], limits: &Range<i64>) -> i64 {
     windows.sort_unstable();
-    let mut covered_until = i64::MIN;
+    let mut covered_until = limits.start;
     windows.iter().fold(0i64, |sum, &(start, end)| {
+        let end = end.min(limits.end);
         let from = start.max(covered_until);
         covered_until = covered_until.max(end);
         sum.saturating_add(end.saturating_sub(from).max(0))
@@ -134,14 +178,15 @@ mod tests {
     #[test]
     fn time_paused_is_the_sum_of_suspensions_not_of_collections() {
         let mut gc = GcCollector::default();
-        gc.start(1);
-        gc.end(0, 1, Some(500));
-        gc.start(2);
-        gc.end(2, 2, Some(700));
+        for (generation, count, pause_ns) in [(0, 1, 500), (2, 2, 700)] {
+            gc.start(count);
+            gc.end(count);
+            gc.collection(generation, Some(pause_ns));
+        }
         gc.suspension(100, 50);
         gc.suspension(120, 50);
         gc.suspension(400, 30);
-        let summary = gc.finish(Clock::new(NS), 1_000).unwrap();
+        let summary = gc.finish(Clock::new(NS), 0..1_000).unwrap();
         assert_eq!(summary.collections, BTreeMap::from([(0, 1), (2, 1)]));
         assert_eq!((summary.pause_count, summary.pause_total_ns, summary.pause_max_ns), (3, 130, 50));
         assert_eq!((summary.pause_source, summary.half_recorded), (PauseSource::Suspensions, 0));
@@ -151,15 +196,24 @@ mod tests {
     #[test]
     fn without_suspensions_the_collections_speak() {
         let mut gc = GcCollector::default();
-        gc.end(1, 7, Some(900));
+        gc.end(7);
+        gc.collection(1, Some(900));
         gc.start(8);
-        let summary = gc.finish(Clock::new(NS), 1_000).unwrap();
+        let summary = gc.finish(Clock::new(NS), 0..1_000).unwrap();
         assert_eq!((summary.pause_source, summary.pause_total_ns), (PauseSource::Collections, 900));
         assert_eq!(summary.half_recorded, 2);
     }
 
     #[test]
+    fn only_the_observed_time_counts_for_the_share() {
+        let mut gc = GcCollector::default();
+        gc.suspension(900, 200);
+        let summary = gc.finish(Clock::new(NS), 1_000..2_000).unwrap();
+        assert_eq!((summary.pause_total_ns, summary.suspended_share), (200, 0.1));
+    }
+
+    #[test]
     fn no_records_no_summary() {
-        assert_eq!(GcCollector::default().finish(Clock::new(NS), 10), None);
+        assert_eq!(GcCollector::default().finish(Clock::new(NS), 0..10), None);
     }
 }

@@ -41,8 +41,7 @@ pub enum Nesting<T> {
         span: LaneSpan<T>,
         /// Spans around it; 0 = outermost.
         depth: u32,
-        /// A span inside it with the same start was reported by an earlier step, so this beginning comes too late for
-        /// readers that nest by order.
+        /// See [`LaneNesting::settle_half`]: it came too late for a reader that nests by time and order of arrival.
         is_late: bool,
     },
     /// The innermost span that has begun ends.
@@ -53,6 +52,8 @@ pub enum Nesting<T> {
         self_ticks: i64,
         /// Spans around it; 0 = outermost.
         depth: u32,
+        /// As said when it began.
+        is_late: bool,
     },
     /// A span that overlaps the innermost open one without nesting; its self time is its duration.
     Overflow {
@@ -69,7 +70,7 @@ impl<T: Copy> Nesting<T> {
     pub fn placed(self) -> Option<(LaneSpan<T>, i64, u32)> {
         match self {
             Self::Begin { .. } => None,
-            Self::End { span, self_ticks, depth } => Some((span, self_ticks, depth)),
+            Self::End { span, self_ticks, depth, .. } => Some((span, self_ticks, depth)),
             Self::Overflow { span, depth } => Some((span, span.end.saturating_sub(span.start), depth)),
         }
     }
@@ -91,8 +92,8 @@ impl Root {
     }
 }
 
-/// Outermost intervals kept per lane before the oldest are merged pairwise.
-const MAX_ROOTS: usize = 1 << 18;
+/// Outermost intervals kept per lane before the oldest are merged pairwise: half a megabyte, times 256 lanes at most.
+const MAX_ROOTS: usize = 1 << 14;
 
 /// Spans of one lane that wait to be nested.
 #[derive(Debug)]
@@ -113,8 +114,8 @@ impl<T> Default for LaneNesting<T> {
 struct Open<T> {
     root: Root,
     children_ticks: i64,
-    /// `None` for an interval that an earlier step settled.
-    span: Option<LaneSpan<T>>,
+    /// The span and whether it is late; `None` for an interval that an earlier step settled.
+    span: Option<(LaneSpan<T>, bool)>,
 }
 
 impl<T: Copy> LaneNesting<T> {
@@ -137,6 +138,11 @@ impl<T: Copy> LaneNesting<T> {
     }
 
     /// Nests the older half of what waits (by end) and hands it to `emit`; keeps the newer half.
+    ///
+    /// Over several steps, a reader that sorts all reported beginnings and ends by time and keeps the order of equal ones
+    /// gets the nesting back, as long as it sets *late* spans apart: those that ended before an earlier step's newest
+    /// end, so that they may cut across what is settled, and those that begin together with a settled span inside
+    /// them, whose beginning would be sorted behind that of their child.
     pub fn settle_half(&mut self, emit: impl FnMut(Nesting<T>)) {
         let middle = self.pending.len() / 2;
         if middle == 0 {
@@ -160,17 +166,26 @@ impl<T: Copy> LaneNesting<T> {
         spans.sort_by_key(LaneSpan::key);
         let newest_end = spans.iter().map(|span| span.end).max().unwrap_or(i64::MIN);
         let mut walk = Walk { stack: Vec::new(), roots: Vec::new(), emit: &mut emit };
-        let mut roots = std::mem::take(&mut self.roots).into_iter().peekable();
+        let settled = std::mem::take(&mut self.roots);
+        let mut roots = settled.as_slice();
         for span in &spans {
-            while let Some(root) = roots.next_if(|root| root.key() < span.key()) {
-                self.inexact += u64::from(!walk.open(root, None, false));
+            while let Some((root, rest)) = roots.split_first().filter(|(root, _)| root.key() < span.key()) {
+                walk.open(*root, None);
+                roots = rest;
             }
-            self.inexact += u64::from(span.start < self.settled_until && walk.is_inside_root(span));
-            let is_late = roots.peek().is_some_and(|root| root.start == span.start && root.end <= span.end);
-            walk.open_span(*span, is_late);
+            let is_out_of_order = span.start < self.settled_until && span.end <= self.settled_until;
+            if is_out_of_order && ends_inside(roots, span) {
+                self.inexact += 1;
+                walk.overflow(*span);
+                continue;
+            }
+            self.inexact += u64::from(is_out_of_order && walk.is_inside_root(span));
+            let begins_with_settled =
+                roots.first().is_some_and(|root| root.start == span.start && root.end <= span.end);
+            walk.open_span(*span, is_out_of_order || begins_with_settled);
         }
         for root in roots {
-            self.inexact += u64::from(!walk.open(root, None, false));
+            walk.open(*root, None);
         }
         walk.close_until(i64::MAX);
         self.roots = walk.roots;
@@ -198,6 +213,12 @@ impl<T: Copy> LaneNesting<T> {
     }
 }
 
+/// Does the span end inside one of these settled intervals, which begin after it and do not overlap each other?
+fn ends_inside<T>(roots: &[Root], span: &LaneSpan<T>) -> bool {
+    let next = roots.partition_point(|root| root.end <= span.end);
+    roots.get(next).is_some_and(|root| root.start < span.end)
+}
+
 /// One pass over the sorted intervals of a lane.
 struct Walk<'e, T, F: FnMut(Nesting<T>)> {
     stack: Vec<Open<T>>,
@@ -209,9 +230,9 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
     /// Closes every interval that ended at or before `moment`.
     fn close_until(&mut self, moment: i64) {
         while let Some(open) = self.stack.pop_if(|open| open.root.end <= moment) {
-            if let Some(span) = open.span {
+            if let Some((span, is_late)) = open.span {
                 let self_ticks = open.root.ticks.saturating_sub(open.children_ticks);
-                (self.emit)(Nesting::End { span, self_ticks, depth: self.stack.len() as u32 });
+                (self.emit)(Nesting::End { span, self_ticks, depth: self.stack.len() as u32, is_late });
             }
             if self.stack.is_empty() {
                 self.roots.push(open.root);
@@ -220,7 +241,7 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
     }
 
     /// Opens an interval inside the innermost open one; `false` when it overlaps that one without nesting.
-    fn open(&mut self, root: Root, span: Option<LaneSpan<T>>, is_late: bool) -> bool {
+    fn open(&mut self, root: Root, span: Option<(LaneSpan<T>, bool)>) -> bool {
         self.close_until(root.start);
         if let Some(parent) = self.stack.last_mut() {
             if root.end > parent.root.end {
@@ -228,7 +249,7 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
             }
             parent.children_ticks = parent.children_ticks.saturating_add(root.ticks);
         }
-        if let Some(span) = span {
+        if let Some((span, is_late)) = span {
             (self.emit)(Nesting::Begin { span, depth: self.stack.len() as u32, is_late });
         }
         self.stack.push(Open { root, children_ticks: 0, span });
@@ -238,9 +259,14 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
     fn open_span(&mut self, span: LaneSpan<T>, is_late: bool) {
         let ticks = span.end.saturating_sub(span.start);
         let root = Root { start: span.start, end: span.end, span_id: span.span_id, ticks };
-        if !self.open(root, Some(span), is_late) {
-            (self.emit)(Nesting::Overflow { span, depth: self.stack.len() as u32 });
+        if !self.open(root, Some((span, is_late))) {
+            self.overflow(span);
         }
+    }
+
+    fn overflow(&mut self, span: LaneSpan<T>) {
+        self.close_until(span.start);
+        (self.emit)(Nesting::Overflow { span, depth: self.stack.len() as u32 });
     }
 
     fn is_inside_root(&self, span: &LaneSpan<T>) -> bool {
@@ -341,7 +367,52 @@ mod tests {
         assert_eq!((self_of_parent, lane.inexact()), (160, 0));
     }
 
+    /// Events of a track as a viewer sees them: sorted by time, equal ones in order of arrival.
+    fn assert_nests(mut events: Vec<(i64, bool, usize)>) {
+        events.sort_by_key(|(at, ..)| *at);
+        let mut open = Vec::new();
+        for (at, begins, item) in events {
+            if begins {
+                open.push(item);
+            } else {
+                assert_eq!(open.pop(), Some(item), "at {at}");
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+    }
+
     proptest! {
+        /// In any order of arrival and with any steps, what is not late or overlapping nests by time and order.
+        #[test]
+        fn a_viewer_gets_the_nesting_back_from_steps(
+            spans in prop::collection::vec((0i64..60, 0i64..25), 1..80),
+            by_end in any::<bool>(),
+            step in 1usize..20,
+        ) {
+            let mut spans = spans;
+            if by_end {
+                spans.sort_by_key(|(start, duration)| start + duration);
+            }
+            let mut lane = LaneNesting::default();
+            let mut events = Vec::new();
+            let mut seen = 0;
+            let mut see = |step: Nesting<usize>| match step {
+                Nesting::Begin { span, is_late: false, .. } => events.push((span.start, true, span.item)),
+                Nesting::End { span, is_late: false, .. } => events.push((span.end, false, span.item)),
+                Nesting::Begin { .. } | Nesting::Overflow { .. } => seen += 1,
+                Nesting::End { .. } => {}
+            };
+            for (item, (start, duration)) in spans.iter().enumerate() {
+                lane.push(*start, *duration, item as u64 + 1, item);
+                if item % step == 0 {
+                    lane.settle_half(&mut see);
+                }
+            }
+            lane.settle_all(&mut see);
+            prop_assert_eq!(events.len() / 2 + seen, spans.len(), "every span is drawn once");
+            assert_nests(events);
+        }
+
         #[test]
         fn nesting_equals_its_definition(spans in prop::collection::vec((0i64..60, 0i64..30), 0..60)) {
             prop_assert_eq!(nest(&spans), naive(&spans));

@@ -13,7 +13,9 @@ const SUB_BUCKETS: u64 = 1 << SUB_BUCKET_BITS;
 #[derive(Debug, Clone, Default)]
 pub struct Durations {
     exact: Vec<u64>,
+    /// Counts of the buckets from `first_bucket` on; durations of one name rarely spread over more than a few octaves.
     buckets: Vec<u64>,
+    first_bucket: usize,
     count: u64,
 }
 
@@ -47,10 +49,13 @@ impl Durations {
         if !other.buckets.is_empty() {
             self.spill();
             self.count += other.buckets.iter().sum::<u64>();
-            for (bucket, count) in other.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
-                self.add_to_bucket(bucket_middle(bucket), *count);
-            }
+            other.filled_buckets().for_each(|(middle, count)| self.add_to_bucket(middle, count));
         }
+    }
+
+    /// Values kept one by one: what they take in memory is eight bytes each.
+    pub fn exact_values(&self) -> usize {
+        self.exact.len()
     }
 
     /// Number of values.
@@ -84,9 +89,7 @@ impl Durations {
         let mut bins = [0u64; 65];
         let octave = |value: u64| (u64::BITS - value.leading_zeros()) as usize;
         self.exact.iter().for_each(|value| bins[octave(*value)] += 1);
-        for (bucket, count) in self.buckets.iter().enumerate() {
-            bins[octave(bucket_middle(bucket))] += count;
-        }
+        self.filled_buckets().for_each(|(middle, count)| bins[octave(middle)] += count);
         let bounds = |bin: usize| match bin {
             0 => (0, 1),
             64 => (1 << 63, u64::MAX),
@@ -100,38 +103,50 @@ impl Durations {
     /// (value, how often) in ascending order; values of the histogram stand for their bucket.
     pub fn weighted(&self) -> Vec<(u64, u64)> {
         if self.is_approximate() {
-            let buckets = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
-            return buckets.map(|(bucket, count)| (bucket_middle(bucket), *count)).collect();
+            return self.filled_buckets().collect();
         }
         let mut values = self.exact.clone();
         values.sort_unstable();
         values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect()
     }
 
-    fn spill(&mut self) {
-        if self.buckets.is_empty() {
-            self.buckets.push(0);
-            for value in std::mem::take(&mut self.exact) {
-                self.add_to_bucket(value, 1);
-            }
+    /// Moves the values into the histogram now, to save memory.
+    pub fn spill(&mut self) {
+        for value in std::mem::take(&mut self.exact) {
+            self.add_to_bucket(value, 1);
         }
     }
 
     fn add_to_bucket(&mut self, value: u64, count: u64) {
         let bucket = bucket_of(value);
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
+        if self.buckets.is_empty() {
+            self.first_bucket = bucket;
         }
-        self.buckets[bucket] += count;
+        if let Some(missing) = self.first_bucket.checked_sub(bucket).filter(|missing| *missing > 0) {
+            self.buckets.splice(0..0, std::iter::repeat_n(0, missing));
+            self.first_bucket = bucket;
+        }
+        let index = bucket - self.first_bucket;
+        if index >= self.buckets.len() {
+            self.buckets.resize(index + 1, 0);
+        }
+        self.buckets[index] += count;
+    }
+
+    /// (middle, count) of the buckets with values, in ascending order.
+    fn filled_buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        let buckets = (self.first_bucket..).zip(&self.buckets).filter(|(_, count)| **count > 0);
+        buckets.map(|(bucket, count)| (bucket_middle(bucket), *count))
     }
 
     fn nth_of_buckets(&self, nth: u64) -> u64 {
         let mut seen = 0;
-        let bucket = self.buckets.iter().position(|count| {
+        let mut buckets = self.filled_buckets();
+        let found = buckets.find(|(_, count)| {
             seen += count;
             seen >= nth
         });
-        bucket_middle(bucket.unwrap_or(0))
+        found.map_or(0, |(middle, _)| middle)
     }
 }
 
@@ -194,6 +209,18 @@ mod tests {
         assert_eq!(bins.first(), Some(&(0, 1, 1)));
         assert_eq!(bins.last(), Some(&(512, 1_024, 1)));
         assert_eq!(bins.iter().map(|(_, _, count)| count).sum::<u64>(), 6);
+    }
+
+    #[test]
+    fn spilled_values_are_counted_once_wherever_they_lie() {
+        let mut durations = of(&[1 << 40, 3, 3, 900]);
+        durations.spill();
+        durations.push(0);
+        durations.merge(of(&[3, u64::MAX]));
+        assert_eq!((durations.count(), durations.exact_values(), durations.is_approximate()), (7, 0, true));
+        let values: Vec<(u64, u64)> = durations.weighted();
+        assert_eq!(values[..2], [(0, 1), (3, 3)]);
+        assert_eq!(values.iter().map(|(_, count)| count).sum::<u64>(), 7);
     }
 
     proptest! {

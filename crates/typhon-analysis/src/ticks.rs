@@ -54,8 +54,8 @@ impl TickCollector {
 pub enum TickNotice {
     /// Anchors of one tick name different numbers; all of that tick's anchors are ignored.
     AnchorsDisagree {
-        /// Ordinal of the tick, from 1.
-        ordinal: u64,
+        /// Shown number of the tick.
+        tick: i64,
     },
     /// Numbers are missing before this tick: the recorder lost ticks or recording was paused.
     Gap {
@@ -102,12 +102,12 @@ impl Ticks {
         }
         let mut offset = 0;
         for (ordinal, anchor) in by_ordinal {
+            let tick = (ordinal as i64).saturating_add(offset);
             let Some(anchor) = anchor else {
-                self.notices.push(TickNotice::AnchorsDisagree { ordinal });
+                self.notices.push(TickNotice::AnchorsDisagree { tick });
                 continue;
             };
             let wanted = anchor.saturating_sub(ordinal as i64 - 1);
-            let tick = (ordinal as i64).saturating_add(offset);
             if wanted > offset {
                 // The first anchored tick only tells where the capture began, which is no loss.
                 if !self.offsets.is_empty() || ordinal > 1 {
@@ -234,7 +234,7 @@ mod tests {
     fn b36_disagreeing_anchors_of_a_tick_are_ignored() {
         let ticks = collect(&[100, 200], &[(150, 10), (160, 11), (170, 10)]);
         assert_eq!(ticks.tick_at(150), 1);
-        assert_eq!(ticks.notices(), [TickNotice::AnchorsDisagree { ordinal: 1 }]);
+        assert_eq!(ticks.notices(), [TickNotice::AnchorsDisagree { tick: 1 }]);
     }
 
     #[test]

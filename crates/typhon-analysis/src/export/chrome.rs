@@ -22,6 +22,8 @@ pub struct ChromeWriter<W> {
 pub enum FlowEnd {
     /// Bound to the slice that encloses the moment.
     Start,
+    /// As the finish, but more may follow: viewers forget an arrow at its finish.
+    Step,
     /// Bound to the slice that encloses the moment.
     Finish,
 }
@@ -111,7 +113,12 @@ impl<W: Write> ChromeWriter<W> {
     /// One end of an arrow between slices.
     pub fn flow(&mut self, end: FlowEnd, ts_ns: i64, tid: u32, id: u64, name: &str) -> io::Result<()> {
         self.write_line(|line| {
-            head(line, if end == FlowEnd::Start { 's' } else { 'f' }, Some(ts_ns), tid);
+            let phase = match end {
+                FlowEnd::Start => 's',
+                FlowEnd::Step => 't',
+                FlowEnd::Finish => 'f',
+            };
+            head(line, phase, Some(ts_ns), tid);
             line.extend_from_slice(format!(",\"bp\":\"e\",\"id\":\"0x{id:x}\"").as_bytes());
             named(line, EventText { name, category: "flow", ..EventText::default() });
         })

@@ -1,12 +1,13 @@
 //! From records to slices, instants, counters and arrows.
 
+use super::chrome::FlowEnd;
 use super::event::{Annotation, EventText, annotations};
 use crate::facts::{RecordFacts, TimeWindow, TraceContext};
 use crate::filter::Filter;
 use crate::nesting::{LaneNesting, Nesting};
 use crate::pipeline::{PipelineOptions, map_blocks};
 use crate::survey::Survey;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
@@ -16,10 +17,24 @@ use typhon_trace::reader::{BlockFeed, Outcome, Source};
 use typhon_trace::record::Record;
 use typhon_trace::registry::{self, GaugeValueKind, id};
 
-/// Spans that may wait for nesting, over all lanes.
-const MAX_PENDING_SPANS: usize = 1 << 18;
 /// Parents on other threads that are remembered for arrows; beyond, arrows are left out and counted.
 const MAX_LINKS: usize = 1 << 20;
+
+/// How much may wait for nesting, over all lanes. Beyond it the oldest spans are written, and spans that come too late
+/// after that go to overlap rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConvertLimits {
+    /// Spans.
+    pub pending_spans: usize,
+    /// Bytes of the decoded blocks they lie in.
+    pub pending_bytes: usize,
+}
+
+impl Default for ConvertLimits {
+    fn default() -> Self {
+        Self { pending_spans: 1 << 18, pending_bytes: 64 << 20 }
+    }
+}
 
 /// What to convert.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +49,8 @@ pub struct ConvertQuery<'a> {
     pub survey: &'a Survey,
     /// Spans with children on other threads.
     pub links: &'a Links,
+    /// How much may wait in memory.
+    pub limits: ConvertLimits,
 }
 
 /// Ids of spans that other threads name as parent: the starting points of arrows.
@@ -141,19 +158,28 @@ impl SourceEvent<'_> {
         &buffer[..count]
     }
 
-    /// Is this the end of arrow `flow` rather than its start?
-    pub fn is_flow_target(&self, flow: u64) -> bool {
+    /// Which end of arrow `flow` this is. A parent can have many children, so they are steps.
+    pub(super) fn flow_end(&self, flow: u64) -> FlowEnd {
         let kind = registry::kind(self.record.kind());
-        kind.is_some_and(|kind| kind.correlates_span_id.is_some())
-            || self.record.span().is_some_and(|span| span.span_id != flow)
+        if self.record.span().is_some_and(|span| span.span_id != flow) {
+            FlowEnd::Step
+        } else if kind.is_some_and(|kind| kind.correlates_span_id.is_some()) {
+            FlowEnd::Finish
+        } else {
+            FlowEnd::Start
+        }
     }
 }
 
 /// Does a completion of another kind repeat the span id of this kind?
 fn is_kick_off(kind: u8) -> bool {
-    static KICK_OFFS: LazyLock<HashSet<u8>> =
-        LazyLock::new(|| registry::KINDS.iter().filter_map(|kind| kind.correlates_span_id).collect());
-    KICK_OFFS.contains(&kind)
+    static KICK_OFFS: LazyLock<[bool; 256]> = LazyLock::new(|| {
+        let mut kick_offs = [false; 256];
+        let ids = registry::KINDS.iter().filter_map(|kind| kind.correlates_span_id);
+        ids.for_each(|id| kick_offs[usize::from(id)] = true);
+        kick_offs
+    });
+    KICK_OFFS[usize::from(kind)]
 }
 
 /// Receives a trace. Times are nanoseconds of the trace clock. Slices of a place begin and end in nesting order.
@@ -249,18 +275,62 @@ struct Handle {
     thread: u32,
 }
 
-/// A decoded block of which spans are still waiting.
+/// Decoded blocks of which spans are still waiting.
+#[derive(Default)]
+struct Pages {
+    pages: Vec<Page>,
+    free: Vec<u32>,
+    bytes: usize,
+}
+
+#[derive(Default)]
 struct Page {
     bytes: Vec<u8>,
     waiting: u32,
+}
+
+impl Pages {
+    /// Number of a page for a block of which no span waits yet.
+    fn reserve(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.pages.push(Page::default());
+            self.pages.len() as u32 - 1
+        })
+    }
+
+    fn fill(&mut self, page: u32, bytes: Vec<u8>, waiting: u32) {
+        self.bytes += bytes.len();
+        self.pages[page as usize] = Page { bytes, waiting };
+        if waiting == 0 {
+            self.clear(page);
+        }
+    }
+
+    fn record(&self, handle: Handle) -> Option<Record<'_>> {
+        Record::parse(&self.pages[handle.page as usize].bytes[handle.offset as usize..]).ok()
+    }
+
+    /// One of the page's spans waits no longer.
+    fn release(&mut self, page: u32) {
+        let waiting = &mut self.pages[page as usize].waiting;
+        *waiting -= 1;
+        if *waiting == 0 {
+            self.clear(page);
+        }
+    }
+
+    fn clear(&mut self, page: u32) {
+        let cleared = std::mem::take(&mut self.pages[page as usize]);
+        self.bytes -= cleared.bytes.len();
+        self.free.push(page);
+    }
 }
 
 struct Converter<'a, K> {
     query: ConvertQuery<'a>,
     out: Output<'a, K>,
     lanes: BTreeMap<LaneKey, LaneNesting<Handle>>,
-    pages: HashMap<u32, Page>,
-    next_page: u32,
+    pages: Pages,
     pending: usize,
 }
 
@@ -278,15 +348,13 @@ impl<'a, K: EventSink> Converter<'a, K> {
             sink,
             places: HashSet::new(),
             overlaps: HashMap::new(),
-            open_late: HashMap::new(),
             exported: Exported::default(),
         };
-        Self { query, out, lanes: BTreeMap::new(), pages: HashMap::new(), next_page: 0, pending: 0 }
+        Self { query, out, lanes: BTreeMap::new(), pages: Pages::default(), pending: 0 }
     }
 
     fn block(&mut self, bytes: Vec<u8>) -> io::Result<()> {
-        let page = self.next_page;
-        self.next_page = self.next_page.wrapping_add(1);
+        let page = self.pages.reserve();
         let (mut offset, mut waiting) = (0, 0);
         while let Ok(record) = Record::parse(&bytes[offset..]) {
             self.out.exported.records += 1;
@@ -311,11 +379,12 @@ impl<'a, K: EventSink> Converter<'a, K> {
             lane.push(record.timestamp(), span.duration, span.span_id, handle);
             waiting += 1;
         }
-        if waiting > 0 {
-            self.pending += waiting as usize;
-            self.pages.insert(page, Page { bytes, waiting });
-        }
-        while self.pending > MAX_PENDING_SPANS && self.settle_largest()? {}
+        self.pending += waiting as usize;
+        self.pages.fill(page, bytes, waiting);
+        let limits = self.query.limits;
+        while (self.pending > limits.pending_spans || self.pages.bytes > limits.pending_bytes)
+            && self.settle_largest()?
+        {}
         Ok(())
     }
 
@@ -336,15 +405,11 @@ impl<'a, K: EventSink> Converter<'a, K> {
             let (Nesting::Begin { span, .. } | Nesting::End { span, .. } | Nesting::Overflow { span, .. }) =
                 step;
             let handle = span.item;
-            let Some(page) = self.pages.get_mut(&handle.page) else { continue };
-            if let Ok(record) = Record::parse(&page.bytes[handle.offset as usize..]) {
+            if let Some(record) = self.pages.record(handle) {
                 self.out.step(step, &record, handle.thread as usize)?;
             }
             if !matches!(step, Nesting::Begin { .. }) {
-                page.waiting -= 1;
-                if page.waiting == 0 {
-                    self.pages.remove(&handle.page);
-                }
+                self.pages.release(handle.page);
             }
         }
         Ok(())
@@ -393,10 +458,8 @@ struct Output<'a, K> {
     query: ConvertQuery<'a>,
     sink: &'a mut K,
     places: HashSet<Place>,
-    /// End of the last slice in each overlap row, by home place.
-    overlaps: HashMap<Place, Vec<i64>>,
-    /// Ids of open slices that went to an overlap row although they nest, by home place.
-    open_late: HashMap<Place, Vec<u64>>,
+    /// The overlap rows of each home place by the end of their last slice.
+    overlaps: HashMap<Place, BTreeSet<(i64, usize)>>,
     exported: Exported,
 }
 
@@ -404,8 +467,7 @@ impl<K: EventSink> Output<'_, K> {
     fn step(&mut self, step: &Nesting<Handle>, record: &Record<'_>, thread: usize) -> io::Result<()> {
         let home = home(record, thread);
         match step {
-            Nesting::Begin { span, is_late: true, .. } => {
-                self.open_late.entry(home).or_default().push(span.span_id);
+            Nesting::Begin { is_late: true, .. } | Nesting::Overflow { .. } => {
                 self.overlapping(record, thread)
             }
             Nesting::Begin { .. } => {
@@ -414,28 +476,30 @@ impl<K: EventSink> Output<'_, K> {
                 let event = self.query.event(record);
                 self.sink.begin(home, self.query.ns(record.timestamp()), &event)
             }
+            // It was written whole when it began.
+            Nesting::End { is_late: true, .. } => Ok(()),
             Nesting::End { span, .. } => {
-                let late = self.open_late.get_mut(&home);
-                if late.is_some_and(|ids| ids.pop_if(|id| *id == span.span_id).is_some()) {
-                    return Ok(());
-                }
                 let event = self.query.event(record);
                 self.sink.end(home, self.query.ns(span.start), self.query.ns(span.end), &event)
             }
-            Nesting::Overflow { .. } => self.overlapping(record, thread),
         }
     }
 
-    /// A slice that nests nowhere: the first overlap row that is free takes it.
+    /// A slice that nests nowhere: the overlap row that became free last before it takes it.
     fn overlapping(&mut self, record: &Record<'_>, thread: usize) -> io::Result<()> {
         let Some(span) = record.span() else { return Ok(()) };
         let home = home(record, thread);
         let start = record.timestamp();
         let end = start.saturating_add(span.duration.max(0));
         let rows = self.overlaps.entry(home).or_default();
-        let row = rows.iter().position(|free_from| *free_from <= start).unwrap_or(rows.len());
-        rows.resize(rows.len().max(row + 1), i64::MIN);
-        rows[row] = end;
+        let row = match rows.range(..=(start, usize::MAX)).next_back().copied() {
+            Some(free) => {
+                rows.remove(&free);
+                free.1
+            }
+            None => rows.len(),
+        };
+        rows.insert((end, row));
         let place = if home == Place::Gc { Place::GcOverlap(row) } else { Place::Overlap { thread, row } };
         self.exported.slices += 1;
         self.use_place(place)?;

@@ -12,7 +12,8 @@ mod protobuf;
 mod sinks;
 
 pub use convert::{
-    Conversion, ConvertError, ConvertQuery, EventSink, Exported, Links, Place, SourceEvent, convert,
+    Conversion, ConvertError, ConvertLimits, ConvertQuery, EventSink, Exported, Links, Place, SourceEvent,
+    convert,
 };
 pub use event::{Annotation, EventText};
 pub use sinks::{ChromeSink, PerfettoSink};

@@ -1,6 +1,6 @@
 //! The two formats as receivers of a conversion.
 
-use super::chrome::{ChromeWriter, FlowEnd};
+use super::chrome::ChromeWriter;
 use super::convert::{EventSink, Place, SourceEvent};
 use super::event::{Annotation, EventText};
 use super::perfetto::{CounterUnit, PerfettoWriter, Track, TrackUuid};
@@ -169,8 +169,7 @@ impl<W: Write> EventSink for ChromeSink<W> {
                 self.writer.slice(start_ns, duration_ns, tid, text)?;
             }
             for flow in text.flows {
-                let end = if event.is_flow_target(*flow) { FlowEnd::Finish } else { FlowEnd::Start };
-                self.writer.flow(end, start_ns, tid, *flow, text.name)?;
+                self.writer.flow(event.flow_end(*flow), start_ns, tid, *flow, text.name)?;
             }
             Ok(())
         })

@@ -1,15 +1,33 @@
 //! Digests in file order become rows.
 
 use super::digest::{BlockDigest, RowKey};
-use super::rows::{RowData, Stats};
+use super::rows::{RowData, RowTexts, Stats};
 use super::{StatsQuery, rows};
+use crate::facts::TimeWindow;
 use crate::gc::GcCollector;
 use crate::nesting::LaneNesting;
 use crate::survey::SurveyCollector;
 use std::collections::HashMap;
 
-/// Spans that may wait for nesting, over all lanes: 32 bytes each.
-const MAX_PENDING_SPANS: usize = 2 << 20;
+/// What a collector may keep in memory. Beyond it results stay right but become coarser, and say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatsLimits {
+    /// Spans that wait for nesting, over all lanes: 32 bytes each. Beyond, the older half of a lane is settled.
+    pub pending_spans: usize,
+    /// Durations kept one by one, over all rows: 8 bytes each. Beyond, rows with the most become histograms.
+    pub exact_durations: usize,
+    /// Rows. Further texts of named spans share one row.
+    pub rows: usize,
+}
+
+impl Default for StatsLimits {
+    fn default() -> Self {
+        Self { pending_spans: 1 << 20, exact_durations: 4 << 20, rows: 4_096 }
+    }
+}
+
+/// How many spans may come before the rows' memory is looked at again.
+const CHECK_SPANS: usize = 1 << 16;
 
 /// Fills the rows from digests in file order.
 #[derive(Debug)]
@@ -19,7 +37,9 @@ pub struct StatsCollector<'a> {
     rows: Vec<RowData>,
     lanes: Vec<LaneNesting<Option<u32>>>,
     pending: usize,
-    max_pending: usize,
+    /// Spans since the rows' memory was last looked at.
+    unchecked: usize,
+    limits: StatsLimits,
     gc: GcCollector,
     survey: SurveyCollector,
 }
@@ -33,16 +53,16 @@ impl<'a> StatsCollector<'a> {
             rows: Vec::new(),
             lanes: std::iter::repeat_with(LaneNesting::default).take(256).collect(),
             pending: 0,
-            max_pending: MAX_PENDING_SPANS,
+            unchecked: 0,
+            limits: StatsLimits::default(),
             gc: GcCollector::default(),
             survey: SurveyCollector::default(),
         }
     }
 
-    /// Lowers the number of spans that may wait, to see that results stay the same.
-    #[cfg(test)]
-    pub(super) fn with_max_pending(mut self, max_pending: usize) -> Self {
-        self.max_pending = max_pending;
+    /// With other limits.
+    pub fn with_limits(mut self, limits: StatsLimits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -52,6 +72,7 @@ impl<'a> StatsCollector<'a> {
         for (row, count) in rows.iter().zip(digest.instants) {
             self.rows[*row as usize].add_instants(count);
         }
+        self.unchecked += digest.spans.len();
         for span in digest.spans {
             let row = span.key.map(|key| rows[key as usize]);
             if span.is_completion {
@@ -66,7 +87,20 @@ impl<'a> StatsCollector<'a> {
         }
         self.gc.merge(digest.gc);
         self.survey.merge(digest.survey);
-        while self.pending > self.max_pending && self.settle_largest() {}
+        while self.pending > self.limits.pending_spans && self.settle_largest() {}
+        if self.unchecked > CHECK_SPANS {
+            self.unchecked = 0;
+            self.bound_exact_durations();
+        }
+    }
+
+    fn bound_exact_durations(&mut self) {
+        let mut exact: usize = self.rows.iter().map(RowData::exact_durations).sum();
+        while exact > self.limits.exact_durations {
+            let Some(largest) = self.rows.iter_mut().max_by_key(|row| row.exact_durations()) else { return };
+            exact -= largest.exact_durations();
+            largest.spill();
+        }
     }
 
     /// Nests what still waits and makes the table.
@@ -78,20 +112,18 @@ impl<'a> StatsCollector<'a> {
             inexact += lane.inexact();
         }
         let survey = self.survey.finish();
-        let observed = match self.query.window {
-            Some(window) => {
-                let extent = window.extent();
-                extent.end.min(survey.last_ticks).saturating_sub(extent.start.max(survey.first_ticks))
-            }
-            None => survey.extent_ticks(),
-        };
+        let mut observed = survey.first_ticks..survey.last_ticks;
+        if let Some(extent) = self.query.window.map(TimeWindow::extent) {
+            observed = observed.start.max(extent.start)..observed.end.min(extent.end);
+        }
         let mut keys: Vec<(RowKey, u32)> = self.keys.into_iter().collect();
         keys.sort_unstable_by_key(|(_, row)| *row);
-        let named = keys.into_iter().map(|(key, _)| rows::text(&key, &self.query)).zip(self.rows);
+        let texts = RowTexts::new(&self.query);
+        let named = keys.into_iter().map(|(key, _)| texts.of(key)).zip(self.rows);
         Stats {
             rows: rows::finish(named),
-            gc: self.gc.finish(self.query.context.clock, observed),
-            observed_ticks: observed,
+            gc: self.gc.finish(self.query.context.clock, observed.clone()),
+            observed,
             inexact_self_times: inexact,
             survey,
         }
@@ -99,6 +131,8 @@ impl<'a> StatsCollector<'a> {
 
     fn row(&mut self, key: RowKey) -> u32 {
         let next = self.rows.len() as u32;
+        let is_full = self.rows.len() >= self.limits.rows && !self.keys.contains_key(&key);
+        let key = if is_full && matches!(key, RowKey::Text(_)) { RowKey::OtherTexts } else { key };
         *self.keys.entry(key).or_insert_with(|| {
             self.rows.push(RowData::default());
             next

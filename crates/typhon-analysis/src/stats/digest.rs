@@ -5,7 +5,6 @@ use crate::facts::{RecordFacts, system_index};
 use crate::gc::GcCollector;
 use crate::survey::SurveyCollector;
 use std::collections::HashMap;
-use typhon_trace::decode;
 use typhon_trace::record::{Record, SpanHead};
 use typhon_trace::registry::{self, id};
 
@@ -18,6 +17,8 @@ pub(super) enum RowKey {
     /// Index into the survey's threads, or the slot when there is no survey.
     Thread(usize),
     Text(String),
+    /// Texts beyond the limit of rows.
+    OtherTexts,
 }
 
 /// One span of a block.
@@ -51,10 +52,10 @@ impl StatsQuery<'_> {
         let mut digest = BlockDigest::default();
         for record in events {
             digest.survey.observe(&record);
-            let is_in = self.includes(&record);
-            if is_in {
-                self.observe_gc(&record, &mut digest.gc);
-            }
+            let is_in_window = self.window.is_none_or(|window| window.includes(&record));
+            // Collections are about the process, so filters do not touch them.
+            digest.gc.observe(&record, self.context.clock, self.context.own_dialect, is_in_window);
+            let is_in = is_in_window && self.passes_filter(&record);
             let key = if is_in { self.key(&record, &mut keys) } else { None };
             match record.span() {
                 Some(span) => digest.spans.push(entry(&record, &span, key)),
@@ -71,10 +72,7 @@ impl StatsQuery<'_> {
         digest
     }
 
-    fn includes(&self, record: &Record<'_>) -> bool {
-        if self.window.is_some_and(|window| !window.includes(record)) {
-            return false;
-        }
+    fn passes_filter(&self, record: &Record<'_>) -> bool {
         let Some(filter) = self.filter else { return true };
         let at = record.timestamp();
         let thread = self.survey.and_then(|survey| survey.threads.at(record.slot(), at));
@@ -117,34 +115,6 @@ impl StatsQuery<'_> {
                 None => usize::from(record.slot()),
             })),
         })
-    }
-
-    fn observe_gc(&self, record: &Record<'_>, gc: &mut GcCollector) {
-        let field = |name: &str| {
-            let field = decode::fields(record).find(|field| field.name == name)?;
-            field.value.as_i128().and_then(|value| i64::try_from(value).ok())
-        };
-        let count = || field("count").and_then(|count| u32::try_from(count).ok());
-        match record.kind() {
-            id::GC_START => gc.start(count().unwrap_or(0)),
-            id::GC_END => {
-                let generation =
-                    field("generation").and_then(|gen_| u8::try_from(gen_).ok()).unwrap_or(u8::MAX);
-                let pause = field("pauseDurationTicks");
-                gc.end(generation, count().unwrap_or(0), pause.map(|pause| self.gc_pause_ns(pause)));
-            }
-            id::GC_SUSPENSION => {
-                if let Some(span) = record.span() {
-                    gc.suspension(record.timestamp(), span.duration);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Files of the reference engine hold the pause in 100 ns units (brief 01 C-18).
-    fn gc_pause_ns(&self, pause: i64) -> i64 {
-        if self.context.own_dialect { self.context.clock.to_ns(pause) } else { pause.saturating_mul(100) }
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Work is split for the parallel pipeline. [`StatsQuery::digest`] runs per block on any thread and shrinks the block
 //! to what counts; [`StatsCollector::absorb`] takes the digests in file order, nests the spans of every lane and fills
-//! the rows. Memory is bounded: waiting spans are settled when there are too many of them, durations go into a
-//! histogram when a row has too many.
+//! the rows. Memory is bounded ([`StatsLimits`]): waiting spans are settled when there are too many of them, durations
+//! go into histograms, names into a common row.
 //!
 //! Self time uses *all* spans of a lane; filter and range only decide which spans enter the rows.
 
@@ -13,7 +13,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use collect::StatsCollector;
+pub use collect::{StatsCollector, StatsLimits};
 pub use digest::BlockDigest;
 pub use rows::{Row, Stats};
 
@@ -45,7 +45,7 @@ pub enum GroupBy {
 pub struct StatsQuery<'a> {
     /// What a row stands for.
     pub group_by: GroupBy,
-    /// Records that enter the rows; all when absent.
+    /// Records that enter the rows; all when absent. Ticks and collections are about the whole window all the same.
     pub filter: Option<&'a Filter>,
     /// Time of the records that enter the rows; a span that counts does so with its whole duration. All when absent.
     pub window: Option<&'a TimeWindow>,

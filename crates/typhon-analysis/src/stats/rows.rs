@@ -7,6 +7,8 @@ use crate::gc::GcSummary;
 use crate::nesting::Nesting;
 use crate::quantile::Durations;
 use crate::survey::{Survey, Thread};
+use std::collections::HashMap;
+use std::ops::Range;
 use typhon_trace::registry;
 
 /// A row while it is being filled.
@@ -23,6 +25,14 @@ pub(super) struct RowData {
 impl RowData {
     pub(super) fn add_instants(&mut self, count: u64) {
         self.instants += count;
+    }
+
+    pub(super) fn exact_durations(&self) -> usize {
+        self.durations_ns.exact_values()
+    }
+
+    pub(super) fn spill(&mut self) {
+        self.durations_ns.spill();
     }
 
     pub(super) fn add_span(&mut self, duration_ns: u64, self_ns: u64) {
@@ -81,40 +91,57 @@ pub struct Stats {
     pub rows: Vec<Row>,
     /// Garbage collections in the window, if the trace has any.
     pub gc: Option<GcSummary>,
-    /// Length of the window that was looked at, ticks.
-    pub observed_ticks: i64,
+    /// The time that was looked at, in trace-clock ticks; empty when a window asked for lies outside the trace.
+    pub observed: Range<i64>,
     /// Spans whose self time may be too large because they came out of order in a file too big to keep.
     pub inexact_self_times: u64,
     /// Ticks and threads of the whole trace.
     pub survey: Survey,
 }
 
-/// Text of a key.
-pub(super) fn text(key: &RowKey, query: &StatsQuery<'_>) -> String {
-    match key {
-        RowKey::Kind(kind) => match registry::kind(*kind) {
-            Some(info) => info.name.to_owned(),
-            None => format!("kind {kind}"),
-        },
-        RowKey::Family(family) => (*family).to_owned(),
-        RowKey::System(index) => match query.context.tables.system_name(*index) {
-            Some(name) => name.to_owned(),
-            None => format!("system {index}"),
-        },
-        RowKey::Thread(index) => match query.survey {
-            Some(survey) => thread_text(survey.threads.all(), *index),
-            None => format!("slot {index}"),
-        },
-        RowKey::Text(text) => text.clone(),
-    }
+/// Turns keys into texts.
+pub(super) struct RowTexts<'q> {
+    query: &'q StatsQuery<'q>,
+    /// How many threads have a name.
+    namesakes: HashMap<String, u32>,
 }
 
-/// Name of a thread, with its slot where several threads have that name.
-fn thread_text(threads: &[Thread], index: usize) -> String {
-    let label = threads[index].label();
-    match threads.iter().filter(|thread| thread.label() == label).count() {
-        0 | 1 => label.into_owned(),
-        _ => format!("{label} (slot {}.{})", threads[index].slot, threads[index].incarnation),
+impl<'q> RowTexts<'q> {
+    pub(super) fn new(query: &'q StatsQuery<'q>) -> Self {
+        let mut namesakes = HashMap::new();
+        for thread in query.survey.map_or(&[][..], |survey| survey.threads.all()) {
+            *namesakes.entry(thread.label().into_owned()).or_default() += 1;
+        }
+        Self { query, namesakes }
+    }
+
+    pub(super) fn of(&self, key: RowKey) -> String {
+        match key {
+            RowKey::Kind(kind) => match registry::kind(kind) {
+                Some(info) => info.name.to_owned(),
+                None => format!("kind {kind}"),
+            },
+            RowKey::Family(family) => family.to_owned(),
+            RowKey::System(index) => match self.query.context.tables.system_name(index) {
+                Some(name) => name.to_owned(),
+                None => format!("system {index}"),
+            },
+            RowKey::Thread(index) => match self.query.survey {
+                Some(survey) => self.thread(&survey.threads.all()[index]),
+                None => format!("slot {index}"),
+            },
+            RowKey::Text(text) => text,
+            RowKey::OtherTexts => String::from("(other names)"),
+        }
+    }
+
+    /// Name of a thread, with its slot where several threads have that name.
+    fn thread(&self, thread: &Thread) -> String {
+        let label = thread.label().into_owned();
+        match self.namesakes.get(&label) {
+            Some(2..) => format!("{label} (slot {}.{})", thread.slot, thread.incarnation),
+            _ => label,
+        }
     }
 }
 

@@ -125,7 +125,8 @@ fn table(samples: &[Sample], block_records: usize, max_pending: usize) -> (Table
         source_manifest: None,
     };
     let query = StatsQuery { group_by: GroupBy::Kind, filter: None, window: None, context, survey: None };
-    let mut collector = StatsCollector::new(query).with_max_pending(max_pending);
+    let mut collector = StatsCollector::new(query)
+        .with_limits(StatsLimits { pending_spans: max_pending, ..StatsLimits::default() });
     for block in samples.chunks(block_records) {
         let bytes: Vec<Vec<u8>> = block.iter().map(Sample::bytes).collect();
         collector.absorb(query.digest(bytes.iter().map(|bytes| Record::parse(bytes).unwrap())));

@@ -17,7 +17,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use typhon_analysis::clock::Clock;
 use typhon_analysis::export::{
-    ChromeSink, Conversion, ConvertError, ConvertQuery, EventSink, Links, PerfettoSink, chrome, convert,
+    ChromeSink, Conversion, ConvertError, ConvertLimits, ConvertQuery, EventSink, Links, PerfettoSink,
+    chrome, convert,
 };
 use typhon_analysis::facts::TraceContext;
 use typhon_analysis::pipeline::PipelineOptions;
@@ -55,6 +56,7 @@ pub(super) fn run(
         context: &context,
         survey: &survey,
         links: &links,
+        limits: ConvertLimits::default(),
     };
     let output = create()?;
     let out = BufWriter::with_capacity(BUFFER_BYTES, Sink::new(output.writer()?, args.compress));

@@ -7,14 +7,10 @@ use std::path::PathBuf;
 use typhon_analysis::clock::Clock;
 use typhon_analysis::gc::{GcCollector, GcSummary};
 use typhon_analysis::pipeline::{PipelineOptions, map_blocks};
-use typhon_analysis::units::TimeUnit;
 use typhon_trace::TraceError;
 use typhon_trace::checksum::is_checksum_name;
-use typhon_trace::event::{GcEndView, GcStartView};
 use typhon_trace::header::FileHeader;
 use typhon_trace::reader::{BlockBuffer, BlockDigest, BlockFeed, Derived, Sequenced, Source, Totals};
-use typhon_trace::record::Record;
-use typhon_trace::registry::id;
 use typhon_trace::trailer::SpanNames;
 
 /// What only reading all records can tell.
@@ -52,7 +48,7 @@ pub(super) fn scan<S: Source + Send>(
     )?;
     let Some(outcome) = outcome else { unreachable!("reading was not broken off") };
     let clock = Clock::new(header.timestamp_frequency);
-    let gc = gc.finish(clock, derived.duration_ticks());
+    let gc = gc.finish(clock, derived.range.map_or(0..0, |range| range.start..range.end));
     Ok(Report {
         path,
         file_bytes: outcome.file_bytes,
@@ -69,33 +65,10 @@ pub(super) fn scan<S: Source + Send>(
 
 /// The garbage collections of a block.
 fn collections(buffer: &BlockBuffer, header: &FileHeader) -> GcCollector {
-    let mut gc = GcCollector::default();
-    for record in buffer.events() {
-        match record.kind() {
-            id::GC_START => {
-                if let Some(count) = GcStartView::new(&record).and_then(|start| start.count()) {
-                    gc.start(count);
-                }
-            }
-            id::GC_END => end(&mut gc, &record, header),
-            id::GC_SUSPENSION => {
-                if let Some(span) = record.span() {
-                    gc.suspension(record.timestamp(), span.duration);
-                }
-            }
-            _ => {}
-        }
-    }
-    gc
-}
-
-fn end(gc: &mut GcCollector, record: &Record<'_>, header: &FileHeader) {
-    let Some(view) = GcEndView::new(record) else { return };
-    let (Some(generation), Some(count)) = (view.generation(), view.count()) else { return };
     let clock = Clock::new(header.timestamp_frequency);
-    let step_ns = TimeUnit::DialectTicks.ns_per_step(clock, header.is_typhon_dialect());
-    let pause_ns = view.pause_duration_ticks().map(|ticks| (ticks as f64 * step_ns) as i64);
-    gc.end(generation, count, pause_ns);
+    let mut gc = GcCollector::default();
+    buffer.events().for_each(|record| gc.observe(&record, clock, header.is_typhon_dialect(), true));
+    gc
 }
 
 /// Span names that are not those of checksums.

@@ -24,6 +24,7 @@ use typhon_analysis::pipeline::PipelineOptions;
 use typhon_analysis::quantile::Durations;
 use typhon_analysis::stats::{self, GroupBy, Row, Stats, StatsQuery};
 use typhon_analysis::survey::{self, Survey};
+use typhon_analysis::ticks::TickNotice;
 use typhon_trace::reader::{BlockFeed, Outcome, Preamble, ReadOptions, Sections, Source, TraceFile};
 use typhon_trace::{Notice, Severity, TraceError};
 
@@ -228,18 +229,14 @@ fn document(report: &Report, args: &cli::Stats) -> Value {
         rows.truncate(args.top);
     }
     let relative = |ticks: i64| report.clock.to_ns(ticks.saturating_sub(report.origin_ticks));
-    let survey = &report.stats.survey;
-    let (from, to) = match report.window.as_ref().map(TimeWindow::extent) {
-        Some(window) => (window.start.max(survey.first_ticks), window.end.min(survey.last_ticks)),
-        None => (survey.first_ticks, survey.last_ticks),
-    };
+    let observed = &report.stats.observed;
     json!({
         "schema": "typhon.stats/1",
         "by": format!("{:?}", args.by).to_lowercase(),
         "window": {
-            "fromNs": relative(from),
-            "toNs": relative(to),
-            "durationNs": report.clock.to_ns(report.stats.observed_ticks.max(0)),
+            "fromNs": relative(observed.start),
+            "toNs": relative(observed.end),
+            "durationNs": report.clock.to_ns(observed.end.saturating_sub(observed.start).max(0)),
         },
         "rows": rows,
         "rowCount": all,
@@ -280,7 +277,18 @@ fn ticks_json(report: &Report) -> Value {
         "p99Ns": nth(2),
         "maxNs": nth(3),
         "worst": worst,
+        "notices": report.stats.survey.ticks.notices().iter().map(tick_notice_json).collect::<Vec<_>>(),
     })
+}
+
+fn tick_notice_json(notice: &TickNotice) -> Value {
+    match *notice {
+        TickNotice::Gap { tick, missing } => json!({ "what": "gap", "tick": tick, "missing": missing }),
+        TickNotice::AnchorsDisagree { tick } => json!({ "what": "numbers-disagree", "tick": tick }),
+        TickNotice::AnchorBehind { tick, anchor } => {
+            json!({ "what": "number-behind", "tick": tick, "number": anchor })
+        }
+    }
 }
 
 pub(super) fn gc_json(gc: &GcSummary) -> Value {

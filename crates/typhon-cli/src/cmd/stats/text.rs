@@ -8,10 +8,16 @@ use crate::output::table::{Align, Table};
 use crate::output::units::{count, duration, plural};
 use typhon_analysis::gc::{GcSummary, PauseSource};
 use typhon_analysis::stats::Row;
+use typhon_analysis::ticks::TickNotice;
+use unicode_width::UnicodeWidthStr;
+
+/// Continuation lines of a paragraph begin here, below its text.
+const INDENT: usize = 8;
 
 pub(super) fn render(report: &Report, args: &cli::Stats, style: &Style) -> String {
     let mut text = table(report, args, style);
-    for paragraph in [ticks(report), report.stats.gc.as_ref().map(gc), losses(report)].into_iter().flatten() {
+    let paragraphs = [Some(ticks(report, style)), report.stats.gc.as_ref().map(gc), losses(report)];
+    for paragraph in paragraphs.into_iter().flatten() {
         text.push('\n');
         text.push_str(&paragraph);
         text.push('\n');
@@ -31,55 +37,185 @@ fn table(report: &Report, args: &cli::Stats, style: &Style) -> String {
         cli::By::System => "SYSTEM",
         cli::By::Thread => "THREAD",
     };
-    let numbers = ["COUNT", "TOTAL", "SELF", "MEAN", "MIN", "P50", "P95", "P99", "MAX"];
-    let columns: Vec<(&'static str, Align)> =
-        [(heading, Align::Left)].into_iter().chain(numbers.map(|title| (title, Align::Right))).collect();
-    let mut table = Table::new(&columns);
     let shown = if args.top == 0 { rows.len() } else { args.top.min(rows.len()) };
-    rows[..shown].iter().for_each(|row| table.push(cells(row)));
-    let mut text = table.render(style.width(), style.is_colored());
+    let mut text = fitting_table(heading, &rows[..shown], style);
     if shown < rows.len() {
         text.push_str(&format!("{shown} of {} rows; all: --top 0\n", rows.len()));
     }
     text
 }
 
-fn cells(row: &Row) -> Vec<String> {
-    let ns = |value: u64| duration(i64::try_from(value).unwrap_or(i64::MAX));
-    let mark = if row.is_approximate { "≈" } else { "" };
-    let mut cells = vec![printable(&row.key).into_owned(), count(row.count)];
-    if row.spans == 0 {
-        cells.extend(std::iter::repeat_n(String::from("-"), 8));
-        return cells;
+/// Numbers are never cut, so a narrow terminal gets fewer columns; the last line names those that are missing.
+fn fitting_table(heading: &'static str, rows: &[&Row], style: &Style) -> String {
+    let mut columns: Vec<Column> = Column::ALL.to_vec();
+    let mut left_out = Vec::new();
+    loop {
+        let titles = columns.iter().map(|column| (column.title(), Align::Right));
+        let titles: Vec<_> = [(heading, Align::Left)].into_iter().chain(titles).collect();
+        let mut table = Table::new(&titles);
+        for row in rows {
+            let numbers = columns.iter().map(|column| column.cell(row));
+            table.push([printable(&row.key).into_owned()].into_iter().chain(numbers).collect());
+        }
+        let fits = |width| table.render(Some(width), false).lines().all(|line| line.width() <= width);
+        match Column::BY_NEED.iter().find(|column| columns.contains(column)) {
+            Some(column) if !style.width().is_none_or(fits) => {
+                columns.retain(|kept| kept != column);
+                left_out.push(column.title());
+            }
+            _ => {
+                let mut text = table.render(style.width(), style.is_colored());
+                if !left_out.is_empty() {
+                    text.push_str(&format!("not shown for lack of width: {}\n", left_out.join(", ")));
+                }
+                return text;
+            }
+        }
     }
-    cells.extend([ns(row.total_ns), ns(row.self_ns), ns(row.mean_ns().round() as u64), ns(row.min_ns)]);
-    cells.extend(row.p50_p95_p99_ns.map(|value| format!("{mark}{}", ns(value))));
-    cells.push(ns(row.max_ns));
-    cells
 }
 
-fn ticks(report: &Report) -> Option<String> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Count,
+    Total,
+    SelfTime,
+    Mean,
+    Min,
+    P50,
+    P95,
+    P99,
+    Max,
+}
+
+impl Column {
+    const ALL: [Self; 9] = [
+        Self::Count,
+        Self::Total,
+        Self::SelfTime,
+        Self::Mean,
+        Self::Min,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::Max,
+    ];
+    /// What a narrow terminal can do without, first to go first.
+    const BY_NEED: [Self; 6] = [Self::Min, Self::P95, Self::Mean, Self::P50, Self::P99, Self::SelfTime];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Count => "COUNT",
+            Self::Total => "TOTAL",
+            Self::SelfTime => "SELF",
+            Self::Mean => "MEAN",
+            Self::Min => "MIN",
+            Self::P50 => "P50",
+            Self::P95 => "P95",
+            Self::P99 => "P99",
+            Self::Max => "MAX",
+        }
+    }
+
+    fn cell(self, row: &Row) -> String {
+        if self == Self::Count {
+            return count(row.count);
+        }
+        if row.spans == 0 {
+            return String::from("-");
+        }
+        let [p50, p95, p99] = row.p50_p95_p99_ns;
+        let value = match self {
+            Self::Count | Self::Total => row.total_ns,
+            Self::SelfTime => row.self_ns,
+            Self::Mean => row.mean_ns().round() as u64,
+            Self::Min => row.min_ns,
+            Self::P50 => p50,
+            Self::P95 => p95,
+            Self::P99 => p99,
+            Self::Max => row.max_ns,
+        };
+        let is_approximate = row.is_approximate && matches!(self, Self::P50 | Self::P95 | Self::P99);
+        format!("{}{}", if is_approximate { "≈" } else { "" }, ns(value))
+    }
+}
+
+fn ns(value: u64) -> String {
+    duration(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn ticks(report: &Report, style: &Style) -> String {
     let (mut durations, worst) = report.tick_durations();
-    let [p50, p95, p99, max] = durations.percentiles([50.0, 95.0, 99.0, 100.0])?;
-    let ns = |value: u64| duration(i64::try_from(value).unwrap_or(i64::MAX));
-    let worst: Vec<String> = worst.iter().map(|(tick, value)| format!("{tick} ({})", ns(*value))).collect();
-    Some(format!(
-        "ticks   {}   p50 {}   p95 {}   p99 {}   max {}\n        worst: {}",
-        count(durations.count()),
-        ns(p50.value),
-        ns(p95.value),
-        ns(p99.value),
-        ns(max.value),
-        worst.join(", ")
-    ))
+    let all = &report.stats.survey.ticks;
+    let Some(percentiles) = durations.percentiles([50.0, 95.0, 99.0, 100.0]) else {
+        return String::from(match (all.starts(), &report.window) {
+            ([], _) => "ticks   none was recorded (no TickStart)",
+            (_, Some(_)) => "ticks   none ends in this window",
+            (_, None) => "ticks   none ends in this recording",
+        });
+    };
+    let [p50, p95, p99, max] = percentiles.map(|percentile| ns(percentile.value));
+    let counted = count(durations.count());
+    let worst = worst.iter().map(|(tick, value)| format!("{tick} ({})", ns(*value)));
+    let mut text = wrapped(
+        [format!("ticks   {counted}"), format!("p50 {p50}"), format!("p95 {p95}"), format!("p99 {p99}")]
+            .into_iter()
+            .chain([format!("max {max}")]),
+        "   ",
+        style.width(),
+    );
+    text.push('\n');
+    text.push_str(&wrapped([format!("{:INDENT$}worst:", "")].into_iter().chain(worst), "  ", style.width()));
+    if let Some(remark) = tick_remark(all.notices()) {
+        text.push_str(&format!("\n{:INDENT$}{remark}", ""));
+    }
+    text
+}
+
+/// What is odd about the numbering; `--json` lists every case.
+fn tick_remark(notices: &[TickNotice]) -> Option<String> {
+    let missing = notices.iter().map(|notice| match notice {
+        TickNotice::Gap { missing, .. } => u64::try_from(*missing).unwrap_or(0),
+        TickNotice::AnchorsDisagree { .. } | TickNotice::AnchorBehind { .. } => 0,
+    });
+    let missing: u64 = missing.fold(0, u64::saturating_add);
+    let odd = notices.iter().filter(|notice| !matches!(notice, TickNotice::Gap { .. })).count() as u64;
+    let parts: Vec<String> = [
+        (missing > 0).then(|| format!("{} not recorded", plural(missing, "tick"))),
+        (odd > 0).then(|| format!("{} with contradictory numbers", plural(odd, "tick"))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Parts in one line, or in as many as the width asks for.
+fn wrapped(parts: impl Iterator<Item = String>, gap: &str, width: Option<usize>) -> String {
+    let (mut text, mut used) = (String::new(), 0);
+    for part in parts {
+        let needed = gap.len() + part.width();
+        if used == 0 {
+            used = part.width();
+        } else if width.is_some_and(|width| used + needed > width) {
+            text.push_str(&format!("\n{:INDENT$}", ""));
+            used = INDENT + part.width();
+        } else {
+            text.push_str(gap);
+            used += needed;
+        }
+        text.push_str(&part);
+    }
+    text
 }
 
 pub(super) fn gc(gc: &GcSummary) -> String {
-    let ns = |value: u64| duration(i64::try_from(value).unwrap_or(i64::MAX));
     let by_generation: Vec<String> =
         gc.collections.iter().map(|(generation, n)| format!("gen{generation} {}", count(*n))).collect();
     let all: u64 = gc.collections.values().sum();
-    let mut text = format!("gc      {} ({})", plural(all, "collection"), by_generation.join(", "));
+    let mut text = format!("gc      {}", plural(all, "collection"));
+    if all > 0 {
+        text.push_str(&format!(" ({})", by_generation.join(", ")));
+    }
     if gc.half_recorded > 0 {
         text.push_str(&format!(", {} recorded by half", count(gc.half_recorded)));
     }
