@@ -22,7 +22,7 @@ pub(crate) use row::Layout;
 use row::Row;
 use sink::{First, Last};
 use sort::Sorter;
-use std::io;
+use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 use std::path::Path;
 use typhon_trace::reader::Outcome;
@@ -68,7 +68,9 @@ fn dump(
     let run = |deliver: &mut dyn FnMut(Text) -> Result<ControlFlow<()>, Failure>| {
         feed.run(path, progress, format, deliver)
     };
-    let mut first = First::new(io::stdout().lock(), args.limit);
+    // Portions are larger than this and pass through; sorted lines come one by one.
+    let out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+    let mut first = First::new(out, args.limit);
     let outcome = match (is_sorted, args.tail) {
         (false, None) => run(&mut |text| first.take(&text))?,
         (false, Some(tail)) => {

@@ -7,6 +7,13 @@ use crate::output::escape::printable;
 use crate::output::json::{push_hex, push_int};
 use crate::output::{table, units};
 use typhon_trace::decode::{Field, Value};
+use unicode_width::UnicodeWidthStr;
+
+const TIME_WIDTH: usize = 20;
+const TICK_WIDTH: usize = 6;
+const THREAD_WIDTH: usize = 18;
+const NAME_WIDTH: usize = 28;
+const DURATION_WIDTH: usize = 9;
 
 /// Writes records of one trace.
 pub(crate) struct Text {
@@ -22,57 +29,79 @@ impl Text {
 
     /// Appends the line of column names.
     pub(crate) fn heading(&self, out: &mut Vec<u8>) {
-        let time = if self.layout.time == TimeScale::Raw { "CLOCK" } else { "TIME [s]" };
-        let line =
-            format!("{time:>20} {:>6} {:<16} {:<28} {:>9}  FIELDS", "TICK", "THREAD", "NAME", "DURATION");
-        self.push_line(out, line);
+        let start = out.len();
+        push_right(out, if self.layout.time == TimeScale::Raw { "CLOCK" } else { "TIME [s]" }, TIME_WIDTH);
+        push_right(out, "TICK", TICK_WIDTH);
+        push_left(out, "THREAD", THREAD_WIDTH);
+        push_left(out, "NAME", NAME_WIDTH);
+        push_right(out, "DURATION", DURATION_WIDTH);
+        out.extend_from_slice(b" FIELDS");
+        self.end_line(out, start);
     }
 
     /// Appends one line.
     pub(crate) fn record(&self, out: &mut Vec<u8>, row: &Row<'_>) {
+        let start = out.len();
         let record = &row.facts.record;
         let context = row.facts.context;
         let timestamp = self.layout.time.timestamp(context, record.timestamp());
-        let time = match self.layout.time {
-            TimeScale::Raw => timestamp.to_string(),
-            _ => seconds(timestamp),
-        };
-        let thread = match row.facts.thread.filter(|name| !name.is_empty()) {
-            Some(name) => printable(name).into_owned(),
-            None => format!("slot {}", record.slot()),
-        };
-        let name = match context.name(record) {
-            Some(name) => printable(&name).into_owned(),
-            None => format!("kind {}", record.kind()),
-        };
-        let duration = match row.span() {
-            None => String::new(),
-            Some(span) if self.layout.time == TimeScale::Raw => span.duration.to_string(),
-            Some(span) => units::duration(context.clock.to_ns(span.duration)),
-        };
-        let tick = row.facts.tick;
-        let mut line = format!("{time:>20} {tick:>6} {thread:<16} {name:<28} {duration:>9} ").into_bytes();
+        match self.layout.time {
+            TimeScale::Raw => push_right(out, itoa::Buffer::new().format(timestamp), TIME_WIDTH),
+            _ => push_right(out, &seconds(timestamp), TIME_WIDTH),
+        }
+        push_right(out, itoa::Buffer::new().format(row.facts.tick), TICK_WIDTH);
+        match row.facts.thread.filter(|name| !name.is_empty()) {
+            Some(name) => push_left(out, &printable(name), THREAD_WIDTH),
+            None => push_left(out, &format!("slot {}", record.slot()), THREAD_WIDTH),
+        }
+        match context.name(record) {
+            Some(name) => push_left(out, &printable(&name), NAME_WIDTH),
+            None => push_left(out, &format!("kind {}", record.kind()), NAME_WIDTH),
+        }
+        match row.span() {
+            None => push_right(out, "", DURATION_WIDTH),
+            Some(span) if self.layout.time == TimeScale::Raw => {
+                push_right(out, itoa::Buffer::new().format(span.duration), DURATION_WIDTH);
+            }
+            Some(span) => {
+                push_right(out, &units::duration(context.clock.to_ns(span.duration)), DURATION_WIDTH);
+            }
+        }
         for field in self.layout.fields(row) {
-            line.push(b' ');
-            push_field(&mut line, &field);
+            out.push(b' ');
+            push_field(out, &field);
         }
         if self.layout.raw {
-            line.extend_from_slice(b"  ");
-            push_hex(&mut line, record.bytes());
+            out.extend_from_slice(b"  ");
+            push_hex(out, record.bytes());
         }
-        line.extend_from_slice(b"  @");
-        push_event(&mut line, row);
-        self.push_line(out, String::from_utf8_lossy(&line).into_owned());
+        out.extend_from_slice(b"  @");
+        push_event(out, row);
+        self.end_line(out, start);
     }
 
-    fn push_line(&self, out: &mut Vec<u8>, line: String) {
-        let line = match self.width {
-            Some(width) => table::cut(&line, width),
-            None => line,
-        };
-        out.extend_from_slice(line.as_bytes());
+    /// Ends the line that began at `start`, cut to the terminal.
+    fn end_line(&self, out: &mut Vec<u8>, start: usize) {
+        if let Some(width) = self.width {
+            let line = table::cut(&String::from_utf8_lossy(&out[start..]), width);
+            out.truncate(start);
+            out.extend_from_slice(line.as_bytes());
+        }
         out.push(b'\n');
     }
+}
+
+/// Appends a cell of at least `width` columns and a space, filled up on the left.
+fn push_right(out: &mut Vec<u8>, text: &str, width: usize) {
+    out.resize(out.len() + width.saturating_sub(text.width()), b' ');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b' ');
+}
+
+/// Appends a cell of at least `width` columns and a space, filled up on the right.
+fn push_left(out: &mut Vec<u8>, text: &str, width: usize) {
+    out.extend_from_slice(text.as_bytes());
+    out.resize(out.len() + width.saturating_sub(text.width()) + 1, b' ');
 }
 
 /// Seconds with nine decimals, exactly.
