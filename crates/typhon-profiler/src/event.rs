@@ -6,6 +6,7 @@
 use crate::capture::producer::OpenSpan;
 use crate::capture::thread_info::THREAD_INFO;
 use crate::clock::Ticks;
+use crate::lifecycle::first_use;
 use crate::local::{self, ThisThread};
 use crate::mask::EFFECTIVE;
 use crate::names::NameId;
@@ -13,10 +14,11 @@ use crate::site::Site;
 use std::marker::PhantomData;
 use typhon_trace::event::{Event, Instant, InstantEvent, SpanEvent, SpanFields};
 
-/// Is this kind recorded now? Of use before work that only an event needs.
+/// Is this kind recorded now? Of use before work that only an event needs. As with every record, the first question
+/// in a process starts the profiler if it is configured.
 #[inline(always)]
 pub fn is_on(kind: u8) -> bool {
-    EFFECTIVE.contains(kind)
+    EFFECTIVE.contains(kind) && (first_use::is_over() || first_use::begin(kind))
 }
 
 /// A span that has begun; it ends, and is recorded, when the guard is dropped. Made by [`span!`](crate::span).
@@ -136,15 +138,19 @@ pub fn emit_at<E: InstantEvent>(at: Ticks, event: impl FnOnce() -> E) {
     }
 }
 
+/// Records an instant; false if it was lost, and counted.
 #[inline]
-fn put_instant<E: InstantEvent>(at: Ticks, event: &E) {
+pub(crate) fn put_instant<E: InstantEvent>(at: Ticks, event: &E) -> bool {
     let size = event.record_bytes();
+    let mut recorded = false;
     local::with(|producer| {
         producer.emit(ThisThread, E::KIND, size, |context, bytes| {
             let written = event.encode(context.slot, at.raw() as i64, bytes);
             debug_assert!(written.is_ok());
+            recorded = true;
         });
     });
+    recorded
 }
 
 /// Records the application's own instant: a name and a number.

@@ -33,8 +33,14 @@ pub mod export;
 mod fork;
 pub mod gates;
 #[cfg(not(loom))]
+pub mod gauges;
+#[cfg(not(loom))]
+mod lifecycle;
+#[cfg(not(loom))]
 mod local;
 mod mask;
+#[cfg(not(loom))]
+pub mod memory;
 #[cfg(loom)]
 pub mod model;
 #[cfg(not(loom))]
@@ -46,15 +52,21 @@ mod site;
 mod sync;
 #[cfg(not(loom))]
 pub mod thread;
+#[cfg(not(loom))]
+mod tick;
 
 #[cfg(not(loom))]
 pub use clock::Ticks;
 #[cfg(not(loom))]
 pub use event::{Span, emit, emit_at, emit_completion, emit_root_span, emit_span, is_on, mark};
 #[cfg(not(loom))]
+pub use lifecycle::{Init, Status, gates, init, shutdown};
+#[cfg(not(loom))]
 pub use names::{NameError, NameId, name};
 #[cfg(not(loom))]
 pub use site::{Site, SiteInfo};
+#[cfg(not(loom))]
+pub use tick::{Tick, tick};
 /// The events that can be recorded: one type per kind of the registry.
 pub use typhon_trace::event as events;
 

@@ -3,6 +3,8 @@
 
 use crate::gates::KindMask;
 use crate::sync::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+use typhon_trace::event::{Event, MemoryAlignmentWaste, MemoryAllocEvent};
 
 /// A mask that threads test while another one stores it. On a cache line of its own, which is read everywhere and
 /// written almost never.
@@ -11,8 +13,14 @@ pub(crate) struct EffectiveMask([AtomicU64; 4]);
 
 impl EffectiveMask {
     #[cfg(not(loom))]
-    pub(crate) const fn new() -> Self {
-        Self([const { AtomicU64::new(0) }; 4])
+    const fn holding(mask: KindMask) -> Self {
+        let words = mask.words();
+        Self([
+            AtomicU64::new(words[0]),
+            AtomicU64::new(words[1]),
+            AtomicU64::new(words[2]),
+            AtomicU64::new(words[3]),
+        ])
     }
 
     #[cfg(loom)]
@@ -39,6 +47,17 @@ impl EffectiveMask {
     }
 }
 
-/// The process's mask: empty unless a session runs.
+/// The process's mask. Until the first record asks for it, it is [`INITIAL`]; after that it is empty unless a session
+/// runs.
 #[cfg(not(loom))]
-pub(crate) static EFFECTIVE: EffectiveMask = EffectiveMask::new();
+pub(crate) static EFFECTIVE: EffectiveMask = EffectiveMask::holding(INITIAL);
+
+/// Kinds whose first record makes the profiler look at its configuration: all but those that are recorded inside of
+/// allocators, where a session cannot be started.
+#[cfg(not(loom))]
+const INITIAL: KindMask = {
+    let mut mask = KindMask::from_words([u64::MAX; 4]);
+    mask.remove(MemoryAllocEvent::KIND);
+    mask.remove(MemoryAlignmentWaste::KIND);
+    mask
+};

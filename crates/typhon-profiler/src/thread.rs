@@ -71,6 +71,11 @@ pub(crate) fn set_main() {
     MAIN.store(os_id(), Ordering::Relaxed);
 }
 
+/// Is the calling thread the main one?
+pub(crate) fn is_main() -> bool {
+    os_id() == MAIN.load(Ordering::Relaxed)
+}
+
 /// The calling thread's label.
 pub(crate) fn label() -> ThreadLabel {
     let name = std::thread::current().name().unwrap_or_default().to_owned();

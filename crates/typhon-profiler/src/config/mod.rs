@@ -83,9 +83,14 @@ pub fn resolve(settings: &Settings) -> Resolved {
 
 /// The configuration of this process, read at the first call and never again. Its faults go to standard error, once.
 pub fn process() -> &'static Resolved {
+    decide(Settings::from_process)
+}
+
+/// The configuration of this process: the one that was decided before, else that of these settings.
+pub(crate) fn decide(settings: impl FnOnce() -> Settings) -> &'static Resolved {
     static RESOLVED: OnceLock<Resolved> = OnceLock::new();
     RESOLVED.get_or_init(|| {
-        let resolved = resolve(&Settings::from_process());
+        let resolved = resolve(&settings());
         // A program without standard error has nobody to tell.
         let _ = print_faults(&resolved.faults, &mut std::io::stderr().lock());
         resolved

@@ -74,6 +74,10 @@ impl Overrides {
         Self::default()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Any key of the reference page, with or without its leading `Typhon:`, as text. Faults show up in
     /// [`resolve`](super::resolve), together with those of the other sources.
     pub fn set(mut self, key: &str, value: impl ToString) -> Self {

@@ -3,16 +3,19 @@
 //! Captures that were not given a name live in `profilings/` below the database directory, named after their start
 //! time. Before a new one is made, old ones are deleted as that directory's `retention.json` allows.
 
+mod in_use;
 mod name;
 mod policy;
 mod retention;
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::config::{Fault, FaultCode, Origin, PROFILER, ProfilerOptions, Resolved, TracePath};
 
+pub(crate) use in_use::create_in_use;
 pub use name::{CAPTURE_EXTENSION, capture_name, new_capture_path, time_of_name};
 pub use policy::{POLICY_FILE, RetentionPolicy};
 pub use retention::{CaptureFile, Inventory, Plan, RetentionReport, SizedFile, inventory, plan, prune};
@@ -64,13 +67,13 @@ pub fn no_output(resolved: &Resolved) -> Fault {
     Fault::new(FaultCode::Destination, origin, &format!("{PROFILER}Enabled"), problem, remedy)
 }
 
-/// The fault for a capture file that cannot be created or written.
-pub fn unusable(resolved: &Resolved, path: &Path, error: &io::Error) -> Fault {
+/// The fault for a capture file that cannot be created or written, for this reason.
+pub fn unusable(resolved: &Resolved, path: &Path, error: impl fmt::Display) -> Fault {
     let origin = resolved.trace_origin.as_ref().unwrap_or(&Origin::Default);
     unusable_path(origin, path, error)
 }
 
-fn unusable_path(origin: &Origin, path: &Path, error: &io::Error) -> Fault {
+fn unusable_path(origin: &Origin, path: &Path, error: impl fmt::Display) -> Fault {
     let problem = format!("no capture file at {} ({error})", path.display());
     let remedy = "name a file in an existing directory you may write to, or none; nothing is recorded there";
     Fault::new(FaultCode::Destination, origin, &format!("{PROFILER}Trace"), problem, remedy)
@@ -89,8 +92,15 @@ fn prepare_automatic(directory: &Path, now: SystemTime) -> Destination {
 /// The mistakes that can be seen without creating the file. A missing folder is not created: it is more likely
 /// misspelt than missing.
 fn check_explicit(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+    // Opening a pipe would wait for its reader, and a device cannot be read back.
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+        }
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        _ => {}
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match folder.metadata() {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::{Batch, ExportError, Exporter, SessionEnd, SessionStart, names};
+use crate::destination::create_in_use;
 use crate::site::SiteInfo;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,9 +34,10 @@ enum Destination<S> {
 }
 
 impl FileExporter<File> {
-    /// An exporter to a new file at `path`; one that exists is replaced when the session starts.
+    /// An exporter to a new file at `path`; one that exists is replaced when the session starts, unless somebody uses
+    /// it.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self::with(Destination::Path { path: path.into(), create: |path| File::create(path) })
+        Self::with(Destination::Path { path: path.into(), create: create_in_use })
     }
 }
 

@@ -100,6 +100,13 @@ impl Gates {
         })
     }
 
+    /// Publishes the mask as it is: for a publisher that could not take earlier changes.
+    pub(crate) fn publish_mask(&self) {
+        let state = self.lock();
+        let (mask, none) = (state.resolution.mask(), KindMask::EMPTY);
+        (self.publish)(&MaskChange { mask, turned_on: none, turned_off: none });
+    }
+
     /// State of one kind; `None` for unassigned ids.
     pub fn kind(&self, kind: u8) -> Option<KindState> {
         self.lock().resolution.kind(kind)

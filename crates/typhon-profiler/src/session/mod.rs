@@ -16,10 +16,11 @@ use crate::export::queue::Queue;
 use crate::export::worker::Worker;
 use crate::export::{ExportError, Exporter, SessionEnd, SessionStart};
 use crate::gates::KindMask;
+use crate::lifecycle::first_use;
 use crate::mask::EFFECTIVE;
-use crate::{fork, local, site, thread};
+use crate::{fork, gauges, local, site, thread};
 use consumer::{Consumer, Control};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -124,6 +125,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Waits for a lock that the calling thread itself may hold further up its stack; `None` after the deadline.
+fn lock_until<T>(mutex: &Mutex<T>, deadline: Instant) -> Option<MutexGuard<'_, T>> {
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
 /// Starts a session. The calling thread counts as the program's main one.
 ///
 /// # Errors
@@ -132,6 +145,7 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
     if fork::is_child() {
         return Ok(Started::Forked);
     }
+    first_use::is_not_awaited();
     let mut state = lock(&STATE);
     if state.running.is_some() {
         return Ok(Started::AlreadyRunning);
@@ -160,13 +174,14 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
     let parts = Arc::new(Mutex::new(Some((drain, map))));
     match spawn_consumer(&control, Arc::clone(&parts)) {
         Ok(consumer) => {
+            gauges::begin_session();
             arm(options.mask);
             state.running = Some(Running { control, consumer, exporters, start_ns });
             Ok(Started::New)
         }
         Err(source) => {
             state.idle = lock(&parts).take();
-            finish_exporters(&exporters, SessionEnd { time_ns: start_ns, start_ns });
+            finish_exporters(&exporters, SessionEnd { time_ns: start_ns, start_ns }, EXPORTER_BUDGET);
             Err(StartError::Thread { name: "the consumer".to_owned(), source })
         }
     }
@@ -210,7 +225,7 @@ fn start_exporters(
         match start_exporter(exporter, queue_depth, &begin) {
             Ok(exporter) => running.push(exporter),
             Err(error) => {
-                finish_exporters(&running, SessionEnd { time_ns: start_ns, start_ns });
+                finish_exporters(&running, SessionEnd { time_ns: start_ns, start_ns }, EXPORTER_BUDGET);
                 return Err(error);
             }
         }
@@ -238,16 +253,14 @@ fn start_exporter(
 }
 
 /// Waits for the exporters to write what they have, and collects their reports.
-fn finish_exporters(exporters: &[RunningExporter], end: SessionEnd) -> Vec<ExporterReport> {
+fn finish_exporters(exporters: &[RunningExporter], end: SessionEnd, budget: Duration) -> Vec<ExporterReport> {
     exporters.iter().for_each(|exporter| exporter.queue.close(end));
     let finished = exporters.iter().map(|exporter| {
-        let in_time = exporter.queue.wait_abandoned(Instant::now() + EXPORTER_BUDGET);
+        let in_time = exporter.queue.wait_abandoned(Instant::now() + budget);
         let mut report = lock(&exporter.report).clone();
         report.dropped_records += exporter.queue.dropped().1;
         if !in_time {
-            report.error.get_or_insert_with(|| {
-                format!("not finished {} s after the stop", EXPORTER_BUDGET.as_secs())
-            });
+            report.error.get_or_insert_with(|| format!("not finished {} s after the stop", budget.as_secs()));
         }
         report
     });
@@ -260,16 +273,34 @@ pub fn stop() -> Option<SessionReport> {
     if fork::is_child() {
         return None;
     }
-    let mut state = lock(&STATE);
+    stop_running(lock(&STATE), DRAIN_BUDGET, EXPORTER_BUDGET)
+}
+
+/// As [`stop`], for the end of the process: takes about as long as `budget` at most, also when another thread is
+/// starting or stopping a session.
+pub(crate) fn stop_within(budget: Duration) -> Option<SessionReport> {
+    if fork::is_child() {
+        return None;
+    }
+    let state = lock_until(&STATE, Instant::now() + budget)?;
+    stop_running(state, budget / 2, budget / 2)
+}
+
+fn stop_running(
+    mut state: MutexGuard<'_, State>,
+    drain_budget: Duration,
+    exporter_budget: Duration,
+) -> Option<SessionReport> {
     let running = state.running.take()?;
     disarm();
-    running.control.stop(Instant::now() + DRAIN_BUDGET);
+    running.control.stop(Instant::now() + drain_budget);
     let (drain, map) = match running.consumer.join() {
         Ok(parts) => parts,
         Err(panic) => std::panic::resume_unwind(panic),
     };
     let time_ns = map.to_ns(Ticks::now().raw());
-    let exporters = finish_exporters(&running.exporters, SessionEnd { time_ns, start_ns: running.start_ns });
+    let end = SessionEnd { time_ns, start_ns: running.start_ns };
+    let exporters = finish_exporters(&running.exporters, end, exporter_budget);
     let report = SessionReport::new(&drain, &map, exporters);
     state.idle = Some((drain, map));
     Some(report)
@@ -282,10 +313,9 @@ pub fn flush(patience: Duration) -> bool {
         return false;
     }
     let deadline = Instant::now() + patience;
-    let Some(control) = lock(&STATE).running.as_ref().map(|running| Arc::clone(&running.control)) else {
-        return false;
-    };
-    control.flush(deadline)
+    let state = lock_until(&STATE, deadline);
+    let control = state.and_then(|state| state.running.as_ref().map(|running| Arc::clone(&running.control)));
+    control.is_some_and(|control| control.flush(deadline))
 }
 
 /// Does a session run?
@@ -317,6 +347,14 @@ fn arm(mask: KindMask) {
     changes.armed = true;
     changes.queue.clear();
     EFFECTIVE.store(mask);
+}
+
+/// Ends the state in which every kind counts as recorded until somebody asks.
+pub(crate) fn clear_initial_mask() {
+    let changes = lock(&CHANGES);
+    if !changes.armed {
+        EFFECTIVE.store(KindMask::EMPTY);
+    }
 }
 
 fn disarm() {

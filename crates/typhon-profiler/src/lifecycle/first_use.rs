@@ -1,0 +1,41 @@
+//! The first record of a process starts the profiler, if it is configured.
+//!
+//! Until then every kind counts as recorded, so that a call site needs no test of its own for "not looked yet": a kind
+//! that is off still costs one load and one test.
+#![forbid(unsafe_code)]
+
+use crate::mask::EFFECTIVE;
+use crate::session;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Somebody looks at the configuration, or did.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// The mask says what is recorded.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// Does the mask say what is recorded?
+#[inline(always)]
+pub(crate) fn is_over() -> bool {
+    OVER.load(Ordering::Relaxed)
+}
+
+/// Starts the profiler if that is configured, in the one call that comes first. Is the kind recorded?
+///
+/// Never waits for another thread that is doing this: what comes meanwhile is from before the session.
+#[cold]
+#[inline(never)]
+pub(crate) fn begin(kind: u8) -> bool {
+    if !BEGUN.swap(true, Ordering::AcqRel) {
+        session::clear_initial_mask();
+        super::init();
+    }
+    is_over() && EFFECTIVE.contains(kind)
+}
+
+/// A session is started some other way; records no longer do it.
+pub(crate) fn is_not_awaited() {
+    if !BEGUN.swap(true, Ordering::AcqRel) {
+        session::clear_initial_mask();
+    }
+    OVER.store(true, Ordering::Release);
+}

@@ -1,0 +1,124 @@
+//! How processes end, and what becomes of their recordings.
+
+use super::child::MARKS;
+use super::recording::Recording;
+use super::{Home, Life, TRACE};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
+
+pub(crate) const TESTS: &[(&str, fn())] = &[
+    ("b30_exit_inside_the_program_closes_the_file", exit_inside_the_program_closes_the_file),
+    ("b30_panic_of_main_closes_the_file", panic_of_main_closes_the_file),
+    ("b30_recording_goes_on_after_a_caught_panic", recording_goes_on_after_a_caught_panic),
+    ("b30_termination_signals_close_the_file", termination_signals_close_the_file),
+    ("b30_a_signal_of_the_program_s_own_stays_its_own", a_signal_of_the_programs_own_stays_its_own),
+    ("b30_an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
+    ("b10_exit_of_a_forked_child_leaves_the_file_alone", exit_of_a_forked_child_leaves_the_file_alone),
+    ("b10_signal_to_a_forked_child_is_not_for_its_parent", signal_to_a_forked_child),
+    ("i10_a_killed_process_leaves_a_readable_file", a_killed_process_leaves_a_readable_file),
+];
+
+/// The file is whole and has exactly these rounds of work.
+fn assert_whole(recording: &Recording, rounds: i32) {
+    assert!(recording.is_whole);
+    assert_eq!(recording.values, (0..rounds * MARKS).collect::<Vec<_>>());
+    assert_eq!(recording.count(20), rounds as usize);
+}
+
+fn exit_inside_the_program_closes_the_file() {
+    let home = Home::new();
+    let life = home.record("exit");
+    assert_eq!(life.output.status.code(), Some(7));
+    assert_whole(&home.recording(TRACE), 1);
+}
+
+fn panic_of_main_closes_the_file() {
+    let home = Home::new();
+    let life = home.record("panic");
+    assert_eq!(life.output.status.code(), Some(101));
+    assert!(life.errors.iter().any(|line| line.contains("the end")), "the hook from before is called");
+    let recording = home.recording(TRACE);
+    assert!(recording.is_whole);
+    assert_eq!(
+        (recording.values.len(), recording.count(20)),
+        (MARKS as usize, 2),
+        "unwinding closes open spans"
+    );
+}
+
+fn recording_goes_on_after_a_caught_panic() {
+    let home = Home::new();
+    let life = home.record("caught-panic");
+    assert!(life.is_well());
+    assert_whole(&home.recording(TRACE), 2);
+}
+
+/// Waits until the child says that it is ready. The reader keeps standard output open.
+fn wait_until_ready(child: &mut Child) -> BufReader<std::process::ChildStdout> {
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    output
+}
+
+fn send(child: &Child, signal: libc::c_int) {
+    // SAFETY: a child of this process that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
+}
+
+fn termination_signals_close_the_file() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let home = Home::new();
+        let mut child = home.spawn_recording("wait");
+        let _output = wait_until_ready(&mut child);
+        send(&child, signal);
+        let _input = child.stdin.take();
+        assert_eq!(child.wait().unwrap().signal(), Some(signal), "the status is that of the signal");
+        assert_whole(&home.recording(TRACE), 1);
+    }
+}
+
+fn a_signal_of_the_programs_own_stays_its_own() {
+    let home = Home::new();
+    let mut child = home.spawn_recording("own-handler");
+    let _output = wait_until_ready(&mut child);
+    send(&child, libc::SIGTERM);
+    assert!(child.wait().unwrap().success());
+    assert_whole(&home.recording(TRACE), 2);
+}
+
+fn an_ignored_signal_stays_ignored() {
+    let home = Home::new();
+    let mut child = home.spawn_recording("ignored-hangup");
+    let _output = wait_until_ready(&mut child);
+    send(&child, libc::SIGHUP);
+    assert!(child.wait_with_output().unwrap().status.success());
+    assert_whole(&home.recording(TRACE), 2);
+}
+
+fn exit_of_a_forked_child_leaves_the_file_alone() {
+    let home = Home::new();
+    assert!(home.record("fork").is_well());
+    assert_whole(&home.recording(TRACE), 2);
+}
+
+fn signal_to_a_forked_child() {
+    let home = Home::new();
+    assert!(home.record("forked-and-terminated").is_well());
+    assert_whole(&home.recording(TRACE), 2);
+}
+
+fn a_killed_process_leaves_a_readable_file() {
+    let home = Home::new();
+    let mut child = home.spawn_recording("wait");
+    let _output = wait_until_ready(&mut child);
+    let life = {
+        child.kill().unwrap();
+        Life::of(child.wait_with_output().unwrap())
+    };
+    assert_eq!(life.output.status.signal(), Some(libc::SIGKILL));
+    let recording = home.recording(TRACE);
+    assert!(!recording.is_whole, "and it says that it was not closed");
+}
