@@ -146,7 +146,8 @@ impl TraceSession {
         on_data: &mut dyn FnMut(&[u8]),
     ) -> Result<(), ClrError> {
         let wait = Wait { deadline, timeout, doing: STOPPING };
-        loop {
+        // A stream that never pauses must not hold us beyond the deadline.
+        while Instant::now() < deadline {
             let mut descriptors =
                 [PollFd::new(&self.stream, PollFlags::IN), PollFd::new(&*control, PollFlags::IN)];
             wait_for_any(&mut descriptors, wait)?;
@@ -166,6 +167,7 @@ impl TraceSession {
                 };
             }
         }
+        Err(ClrError::Timeout { doing: STOPPING, after: timeout })
     }
 }
 
@@ -185,10 +187,11 @@ fn drain(
 ) -> Result<(), ClrError> {
     let deadline = Instant::now() + timeout;
     loop {
-        match stream.read(buffer, deadline.saturating_duration_since(Instant::now()))? {
-            ReadOutcome::Data(bytes) => on_data(&buffer[..bytes]),
+        let left = deadline.saturating_duration_since(Instant::now());
+        match stream.read(buffer, left)? {
+            ReadOutcome::Data(bytes) if !left.is_zero() => on_data(&buffer[..bytes]),
             ReadOutcome::Closed => return Ok(()),
-            ReadOutcome::Idle => return Err(ClrError::Timeout { doing: STOPPING, after: timeout }),
+            _ => return Err(ClrError::Timeout { doing: STOPPING, after: timeout }),
         }
     }
 }
@@ -305,8 +308,13 @@ impl GcSession {
         let quiet_for = self.last_data.elapsed();
         let until_release = self.settings.order_delay.saturating_sub(quiet_for);
         let wait = if until_release.is_zero() { timeout } else { timeout.min(until_release) };
-        match self.trace.read(wait)? {
-            TraceRead::Data(bytes) => {
+        match self.trace.read(wait) {
+            Err(error) => {
+                self.stream.finish(out);
+                self.progress = GcProgress::Cut;
+                return Err(error);
+            }
+            Ok(TraceRead::Data(bytes)) => {
                 self.last_data = Instant::now();
                 if let Err(error) = self.stream.feed(bytes, out) {
                     // The rest means nothing any more; what failed first is what is reported.
@@ -316,13 +324,13 @@ impl GcSession {
                 }
                 self.sync_clock();
             }
-            TraceRead::Idle => {
+            Ok(TraceRead::Idle) => {
                 if self.last_data.elapsed() >= self.settings.order_delay {
                     let now = self.clock.map(|clock| clock.to_target_ticks(monotonic_ns()));
                     self.stream.release_idle(now, out);
                 }
             }
-            TraceRead::Closed => {
+            Ok(TraceRead::Closed) => {
                 self.stream.finish(out);
                 self.progress = if self.stream.has_ended() { GcProgress::Ended } else { GcProgress::Cut };
             }

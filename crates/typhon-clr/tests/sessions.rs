@@ -19,9 +19,10 @@ use common::{records, stream};
 use typhon_clr::ClrError;
 use typhon_clr::gc::{GcItem, GcRecord};
 use typhon_clr::ipc::{
-    Connector, Endpoint, ErrorCode, IpcError, ReverseListener, ReverseTarget, process_info, resume_runtime,
+    Connector, Endpoint, ErrorCode, IpcError, Provider, ReverseListener, ReverseTarget, TraceRequest,
+    process_info, resume_runtime,
 };
-use typhon_clr::session::{GcProgress, GcSession, GcSettings};
+use typhon_clr::session::{GcProgress, GcSession, GcSettings, TraceSession};
 
 /// Long enough for any machine, and never waited for in a test that passes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -114,6 +115,19 @@ fn a_runtime_that_never_answers_the_stop_command_is_left() {
         GcSession::start(runtime.endpoint(), GcSettings { stop_timeout: SHORT, ..settings() }).unwrap();
     let error = session.stop(&mut |_| {}).unwrap_err();
     assert!(matches!(error, ClrError::Timeout { doing: "stopping the tracing session", .. }), "{error}");
+}
+
+#[test]
+fn a_stream_without_end_does_not_hold_up_the_stop() {
+    for ignored in [vec![STOP_TRACING], Vec::new()] {
+        let behaviour = Behaviour { stream: vec![0; 1 << 16], floods: true, ignored, ..Default::default() };
+        let runtime = FakeRuntime::start(behaviour);
+        let endpoint = runtime.endpoint();
+        let mut session =
+            TraceSession::start(endpoint, &TraceRequest::new(Provider::gc()), PATIENCE).unwrap();
+        let error = session.stop(SHORT, &mut |_| {}).unwrap_err();
+        assert!(matches!(error, ClrError::Timeout { .. }), "{error}");
+    }
 }
 
 #[test]

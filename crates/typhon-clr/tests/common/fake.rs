@@ -24,6 +24,8 @@ pub(crate) struct Behaviour {
     pub(crate) rest: Vec<u8>,
     /// The stream is closed after `stream`, as when the process ends.
     pub(crate) dies: bool,
+    /// `stream` is sent again and again, whatever the other side asks for.
+    pub(crate) floods: bool,
     /// Commands that are refused, with the code.
     pub(crate) refused: Vec<((u8, u8), u32)>,
     /// Commands that are answered with these raw bytes, in small pieces, before the connection is closed.
@@ -206,7 +208,9 @@ impl Shared {
     fn run_session(&self, mut stream: UnixStream) {
         stream.write_all(&answer(0, &42u64.to_le_bytes())).unwrap();
         let sent = self.behaviour.stream.chunks(997).try_for_each(|piece| stream.write_all(piece));
-        if sent.is_ok() && !self.behaviour.dies {
+        if self.behaviour.floods {
+            while stream.write_all(&self.behaviour.stream).is_ok() {}
+        } else if sent.is_ok() && !self.behaviour.dies {
             self.wait_until(|state| state.stop_asked);
             // Fails when the session was abandoned, which a real runtime would notice here too.
             let _ = stream.write_all(&self.behaviour.rest);

@@ -365,6 +365,14 @@ fn server_reports_of_blocking_collections_come_from_any_thread() {
 }
 
 #[test]
+fn a_suspension_that_is_not_complete_when_a_collection_starts_is_not_its_own() {
+    let mut script = Script::new();
+    script.suspend(10, 1, 1).start(12, 2, 5, GcType::BLOCKING).suspended(13, 1).restart(18, 1);
+    script.end(20, 2, 5).stats(21, 2, 9);
+    assert_eq!((script.end_of(5).pause_ticks, script.suspensions()), (0, vec![(10, 8)]));
+}
+
+#[test]
 fn an_announced_background_collection_may_run_blocking() {
     let mut script = Script::new();
     script.suspend(10, 1, 1).suspended(11, 1).start(12, 1, 3, GcType::BACKGROUND).report(13, 1, false, &[4]);
