@@ -3,7 +3,7 @@
 //! Every function takes a closure that makes the event, and calls it only if the event's kind is recorded.
 #![forbid(unsafe_code)]
 
-use crate::capture::producer::OpenSpan;
+use crate::capture::producer::{HostSpan, OpenSpan};
 use crate::capture::thread_info::THREAD_INFO;
 use crate::clock::Ticks;
 use crate::lifecycle::first_use;
@@ -13,6 +13,23 @@ use crate::names::NameId;
 use crate::site::Site;
 use std::marker::PhantomData;
 use typhon_trace::event::{Event, Instant, InstantEvent, SpanEvent, SpanFields};
+
+/// The distributed trace that a thread works for, as W3C `traceparent` gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceContext {
+    /// Trace id, in the order of its text form.
+    pub trace_id: [u8; 16],
+    /// Span id of the caller, in the order of its text form.
+    pub span_id: [u8; 8],
+}
+
+/// Sets the distributed trace that the calling thread works for, until it is set again. Spans that begin meanwhile
+/// carry its id, and those without an open span around them have the caller's span as their parent (brief 02 B-6).
+pub fn set_trace_context(context: Option<TraceContext>) {
+    let host = context
+        .map(|context| HostSpan { trace_id: context.trace_id, span_id: u64::from_le_bytes(context.span_id) });
+    local::with(|producer| producer.set_host_span(host));
+}
 
 /// Is this kind recorded now? Of use before work that only an event needs. As with every record, the first question
 /// in a process starts the profiler if it is configured.
@@ -80,21 +97,22 @@ impl<E: SpanEvent> Drop for Span<E> {
     }
 }
 
+/// Inlined and by value, so that a span stays in registers: through memory it would take twice as long.
 impl<E: SpanEvent> Open<E> {
-    #[inline]
+    #[inline(always)]
     fn begin(site: &'static Site, event: impl FnOnce() -> E) -> Option<Self> {
         let event = event();
         let span = local::with(|producer| producer.begin_span(ThisThread))?;
         Some(Self { event, span, site: site.id(), start: Ticks::now() })
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(self) {
         let fields = SpanFields {
             duration: Ticks::now().raw().wrapping_sub(self.start.raw()) as i64,
             span_id: self.span.id,
             parent_span_id: self.span.parent,
-            trace_id: None,
+            trace_id: if self.span.traced { trace_id(self.span) } else { None },
             site: site(self.site),
         };
         let size = self.event.record_bytes(&fields);
@@ -104,6 +122,12 @@ impl<E: SpanEvent> Open<E> {
             });
         });
     }
+}
+
+#[cold]
+#[inline(never)]
+fn trace_id(span: OpenSpan) -> Option<[u8; 16]> {
+    local::with(|producer| producer.trace_id(span))
 }
 
 /// A site's number, if it has one.

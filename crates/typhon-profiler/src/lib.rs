@@ -58,7 +58,10 @@ mod tick;
 #[cfg(not(loom))]
 pub use clock::Ticks;
 #[cfg(not(loom))]
-pub use event::{Span, emit, emit_at, emit_completion, emit_root_span, emit_span, is_on, mark};
+pub use event::{
+    Span, TraceContext, emit, emit_at, emit_completion, emit_root_span, emit_span, is_on, mark,
+    set_trace_context,
+};
 #[cfg(not(loom))]
 pub use lifecycle::{Init, Status, gates, init, shutdown};
 #[cfg(not(loom))]

@@ -7,6 +7,7 @@ mod common;
 use common::{Recorded, session};
 use typhon_profiler::events::{CheckpointCycle, SystemReady, TransactionCommit, TransactionRollback};
 use typhon_profiler::{Ticks, emit, emit_completion, emit_root_span, emit_span, mark, name, span};
+use typhon_profiler::{TraceContext, set_trace_context};
 
 #[test]
 fn b1_span_is_recorded_with_payload_parent_and_site() {
@@ -187,4 +188,26 @@ fn flush_hands_over_what_was_recorded() {
     assert_eq!(Recorded::of(&exporter.trace).spans().len(), 1);
     common::stop(exporter);
     assert!(!typhon_profiler::session::flush(std::time::Duration::ZERO));
+}
+
+#[test]
+fn b6_spans_carry_the_distributed_trace() {
+    let context = TraceContext { trace_id: *b"0123456789abcdef", span_id: [1, 2, 3, 4, 5, 6, 7, 8] };
+    let (recorded, _) = session(common::ALL, || {
+        set_trace_context(Some(context));
+        let outer = span!(CheckpointCycle::default());
+        drop(span!(TransactionCommit::default()));
+        drop(outer);
+        set_trace_context(None);
+        drop(span!(TransactionRollback::default()));
+    });
+    let spans = recorded.spans();
+    let of = |kind: u8| spans.iter().find(|span| span.kind == kind).unwrap();
+    assert_eq!(
+        (of(83).trace_id, of(83).parent),
+        (Some(context.trace_id), u64::from_le_bytes(context.span_id))
+    );
+    assert_eq!((of(20).trace_id, of(20).parent), (Some(context.trace_id), of(83).id));
+    assert_eq!((of(21).trace_id, of(21).parent), (None, 0));
+    assert_eq!(of(20).payload.len(), 9);
 }

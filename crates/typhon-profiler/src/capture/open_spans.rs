@@ -2,12 +2,12 @@
 #![forbid(unsafe_code)]
 
 /// Open spans that can be parents; deeper ones are recorded with the deepest of these as parent.
-const DEPTH: usize = 64;
+pub(crate) const MAX_OPEN: usize = 64;
 
 /// Ids of the open spans, outermost first. Closing in any order is correct: a span that closes before one inside it
 /// leaves a hole, and the holes at the top vanish with the last of them.
 pub(crate) struct OpenSpans {
-    ids: [u64; DEPTH],
+    ids: [u64; MAX_OPEN],
     depth: usize,
 }
 
@@ -15,9 +15,16 @@ pub(crate) struct OpenSpans {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position(u8);
 
+impl Position {
+    /// The position among the spans that can be parents; `None` for a deeper one.
+    pub(crate) fn index(self) -> Option<usize> {
+        Some(usize::from(self.0)).filter(|index| *index < MAX_OPEN)
+    }
+}
+
 impl OpenSpans {
     pub(crate) const fn new() -> Self {
-        Self { ids: [0; DEPTH], depth: 0 }
+        Self { ids: [0; MAX_OPEN], depth: 0 }
     }
 
     /// Id of the innermost open span, 0 when none is open.
@@ -26,7 +33,7 @@ impl OpenSpans {
         match self.depth {
             0 => 0,
             // The minimum is the depth itself; it spares the bounds check.
-            depth => self.ids[(depth - 1).min(DEPTH - 1)],
+            depth => self.ids[(depth - 1).min(MAX_OPEN - 1)],
         }
     }
 
@@ -34,7 +41,7 @@ impl OpenSpans {
     #[inline(always)]
     pub(crate) fn open(&mut self, id: u64) -> Position {
         let at = self.depth;
-        if at < DEPTH {
+        if at < MAX_OPEN {
             self.ids[at] = id;
             self.depth = at + 1;
         }
@@ -45,13 +52,13 @@ impl OpenSpans {
     #[inline(always)]
     pub(crate) fn close(&mut self, position: Position, id: u64) {
         let at = usize::from(position.0);
-        if at + 1 == self.depth && at < DEPTH {
+        if at + 1 == self.depth && at < MAX_OPEN {
             // The innermost span, nearly always; below it there may be holes.
             self.depth = at;
             if at > 0 && self.ids[at - 1] == 0 {
                 self.drop_holes();
             }
-        } else if at < DEPTH && at < self.depth && self.ids[at] == id {
+        } else if at < MAX_OPEN && at < self.depth && self.ids[at] == id {
             self.ids[at] = 0;
         }
     }
@@ -109,7 +116,7 @@ mod tests {
                     let (position, id) = open.remove(which % open.len());
                     spans.close(position, id);
                 }
-                let expected = open.iter().rfind(|(position, _)| usize::from(position.0) < DEPTH).map_or(0, |(_, id)| *id);
+                let expected = open.iter().rfind(|(position, _)| usize::from(position.0) < MAX_OPEN).map_or(0, |(_, id)| *id);
                 prop_assert_eq!(spans.innermost(), expected);
             }
         }

@@ -3,7 +3,7 @@
 
 use super::Capture;
 use super::exclusive::Exclusive;
-use super::open_spans::{OpenSpans, Position};
+use super::open_spans::{MAX_OPEN, OpenSpans, Position};
 use super::slot::Owner;
 use super::thread_info::ThreadLabel;
 use crate::sync::{Fault, planted};
@@ -21,6 +21,16 @@ enum Claim<'c> {
 struct State<'c> {
     claim: Claim<'c>,
     open: OpenSpans,
+    host: Option<HostSpan>,
+    /// Trace ids of the open spans that have one, by position; beside the spans, which have to be small.
+    trace_ids: [[u8; 16]; MAX_OPEN],
+}
+
+/// The span of another program, in whose distributed trace this thread works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HostSpan {
+    pub(crate) trace_id: [u8; 16],
+    pub(crate) span_id: u64,
 }
 
 /// A span that has begun: what its record needs besides the payload.
@@ -29,6 +39,8 @@ pub(crate) struct OpenSpan {
     pub(crate) id: u64,
     pub(crate) parent: u64,
     position: Position,
+    /// The thread worked for a distributed trace.
+    pub(crate) traced: bool,
 }
 
 /// The state of one thread. `Exclusive`, so that a record inside a record is refused (brief 02 B-10).
@@ -44,7 +56,12 @@ pub(crate) trait Identity<'c>: Copy {
 
 impl<'c> Producer<'c> {
     pub(crate) const fn new() -> Self {
-        Self(Exclusive::new(State { claim: Claim::None { failed_at: 0 }, open: OpenSpans::new() }))
+        Self(Exclusive::new(State {
+            claim: Claim::None { failed_at: 0 },
+            open: OpenSpans::new(),
+            host: None,
+            trace_ids: [[0; 16]; MAX_OPEN],
+        }))
     }
 
     /// Writes one record of `size` bytes, or counts it. `encode` gets the thread's context and the memory to fill.
@@ -96,7 +113,11 @@ impl<'c> Producer<'c> {
         let outcome = self.0.enter(|state| {
             let parent = state.open.innermost();
             let id = state.owner(identity)?.next_span_id();
-            Some(OpenSpan { id, parent, position: state.open.open(id) })
+            let mut span = OpenSpan { id, parent, position: state.open.open(id), traced: false };
+            if state.host.is_some() {
+                state.trace(&mut span);
+            }
+            Some(span)
         });
         if !matches!(outcome, Some(Some(_))) {
             count_no_slot(identity, outcome.is_none());
@@ -125,6 +146,20 @@ impl<'c> Producer<'c> {
         if outcome != Some(true) {
             count_no_slot(identity, outcome.is_none());
         }
+    }
+
+    /// The trace id of an open span; `None` when it has none, or inside a record.
+    #[cold]
+    pub(crate) fn trace_id(&self, span: OpenSpan) -> Option<[u8; 16]> {
+        self.0
+            .enter(|state| span.position.index().filter(|_| span.traced).map(|index| state.trace_ids[index]))
+            .flatten()
+    }
+
+    /// Sets the span of another program that this thread works for.
+    pub(crate) fn set_host_span(&self, host: Option<HostSpan>) {
+        // Refused inside a record, where only a signal handler or an allocator hook could be; they have no trace.
+        self.0.enter(|state| state.host = host);
     }
 
     /// Gives up the slot for good, from the thread's destructor.
@@ -157,6 +192,18 @@ pub(crate) struct RecordContext {
 }
 
 impl<'c> State<'c> {
+    /// Notes the distributed trace in whose context a span begins. Spans too deep to be parents carry none.
+    #[cold]
+    #[inline(never)]
+    fn trace(&mut self, span: &mut OpenSpan) {
+        let (Some(host), Some(index)) = (self.host, span.position.index()) else { return };
+        span.traced = true;
+        self.trace_ids[index] = host.trace_id;
+        if span.parent == 0 {
+            span.parent = host.span_id;
+        }
+    }
+
     #[inline(always)]
     fn owner(&mut self, identity: impl Identity<'c>) -> Option<&mut Owner<'c>> {
         if !matches!(self.claim, Claim::Owner(_)) {

@@ -86,6 +86,7 @@ pub(crate) struct Row {
     pub(crate) id: u64,
     pub(crate) parent: u64,
     pub(crate) site: Option<u16>,
+    pub(crate) trace_id: Option<[u8; 16]>,
     pub(crate) payload: Vec<u8>,
 }
 
@@ -104,6 +105,7 @@ impl Row {
             id: span.map_or(0, |span| span.span_id),
             parent: span.map_or(0, |span| span.parent_span_id),
             site: span.and_then(|span| span.site),
+            trace_id: span.and_then(|span| span.trace_id.copied()),
             payload: record.payload().unwrap().to_vec(),
         }
     }
