@@ -136,7 +136,7 @@ fn main() {
     let pair =
         Pair::measure(ROUNDS, || floor.instants(), || (0..SPANS as i32).for_each(|value| mark(frame, value)));
     println!("{}", pair.report("instant with name and value", work, "instants/s"));
-    let pair = Pair::measure(ROUNDS, || empty_loop(), off);
+    let pair = Pair::measure(ROUNDS, empty_loop, off);
     println!("{}", pair.report("span of a kind that is off", work, "spans/s"));
     let floors = Twins::new(Floor::new, Floor::long);
     let subjects = Twins::new(|| (), |()| (0..TWIN_ROUNDS).for_each(|_| spans()));
