@@ -8,6 +8,9 @@
 //!    belongs to its thread and publishes it with one store.
 //! 3. **Draining**: one consumer thread sorts what the threads published into batches and hands them to exporters.
 //!
+//! A program needs none of them by name: its first record starts what is configured, and the end of the process
+//! finishes the file. [`init`], [`Init`] and [`shutdown`] do so at moments of the program's choosing.
+//!
 //! What it is not: it does not know the engine, and it never makes a program wait or fail. What cannot be recorded
 //! is counted, and the count is in the trace.
 //!
@@ -72,6 +75,11 @@ pub use site::{Site, SiteInfo};
 pub use tick::{Tick, tick};
 /// The events that can be recorded: one type per kind of the registry.
 pub use typhon_trace::event as events;
+
+/// The programs in the README are compiled and run with the tests.
+#[cfg(all(doctest, not(loom)))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// For the macros of this crate.
 #[cfg(not(loom))]

@@ -18,7 +18,8 @@ static IN_USE: [AtomicU64; 512] = {
     words
 };
 
-/// The thread that started the profiler, by its id at the operating system; 0 before.
+/// The thread that started the profiler first, by its id at the operating system; 0 before. Where a record did, the
+/// thread that `main` runs on.
 static MAIN: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -66,9 +67,16 @@ pub fn set_current_kind(kind: ThreadKind) {
     KIND.set(Some(kind));
 }
 
-/// Makes the calling thread the main one.
+/// Makes the calling thread the main one, if none is.
 pub(crate) fn set_main() {
-    MAIN.store(os_id(), Ordering::Relaxed);
+    let _ = MAIN.compare_exchange(0, os_id(), Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Makes the process's first thread the main one, where it has a known id: any thread may be the first to record.
+pub(crate) fn set_initial_main() {
+    if cfg!(target_os = "linux") {
+        MAIN.store(std::process::id(), Ordering::Relaxed);
+    }
 }
 
 /// Is the calling thread the main one?

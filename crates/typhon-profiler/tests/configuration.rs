@@ -258,7 +258,6 @@ fn defaults_are_those_of_the_briefs() {
     assert_eq!(options.live.bind.to_string(), "127.0.0.1");
     assert_eq!(options.consumer_cadence, Duration::from_millis(1));
     assert_eq!(options.exporter_queue_batches, 64);
-    assert_eq!(options.merge_buffer_bytes, 524_288);
     assert_eq!(options.buffer_budget_bytes, 160 << 20);
     assert_eq!(options.gauges_interval, Duration::from_secs(1));
     assert_eq!(options.page_completion_threshold, Duration::from_millis(1));

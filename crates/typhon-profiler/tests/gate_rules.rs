@@ -420,7 +420,7 @@ fn the_summary_names_files_gates_suppressed_kinds_output_and_buffers() {
         "Scheduler          off (t.json): 1 of 19 kinds",
         "Storage            on (t.json): 7 of 17 kinds",
         "output             file run.typhon-trace",
-        "buffers            160 MiB capture, 512 KiB merge, 64 batches per exporter",
+        "buffers            160 MiB capture, 64 batches per exporter",
         "clock              tsc, 2.4 GHz",
     ] {
         assert!(summary.lines().any(|found| found == line), "no line {line:?} in\n{summary}");

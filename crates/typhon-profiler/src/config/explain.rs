@@ -67,9 +67,8 @@ impl Resolved {
     fn buffers(&self) -> String {
         let options = &self.options;
         format!(
-            "{} MiB capture, {} KiB merge, {} batches per exporter",
+            "{} MiB capture, {} batches per exporter",
             options.buffer_budget_bytes >> 20,
-            options.merge_buffer_bytes >> 10,
             options.exporter_queue_batches
         )
     }

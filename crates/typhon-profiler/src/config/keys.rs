@@ -177,12 +177,6 @@ pub const OPTIONS: &[OptionInfo] = &[
         "Batches (up to 256 KiB each) an exporter may lag behind before it loses some.",
     ),
     option(
-        "Profiler:MergeBufferBytes",
-        integer(524_288, 262_144, 268_435_456),
-        Part::Capture,
-        "Records sorted together in one pass of the consumer, in bytes.",
-    ),
-    option(
         "Profiler:BufferBudgetMiB",
         integer(160, 1, 65_536),
         Part::Capture,
@@ -262,6 +256,12 @@ pub const OPTIONS: &[OptionInfo] = &[
         "Further .NET event groups.",
     ),
     option("Profiler:FlightRecorder", ValueType::Reserved, Part::FlightRecorder, "Flight recorder."),
+    option(
+        "Profiler:MergeBufferBytes",
+        ValueType::Obsolete,
+        Part::Capture,
+        "Accepted from older files; every batch, of 256 KiB, is sorted as a whole.",
+    ),
     option(
         "Profiler:SpilloverBufferCount",
         ValueType::Obsolete,

@@ -110,8 +110,6 @@ pub struct ProfilerOptions {
     pub consumer_cadence: Duration,
     /// Batches an exporter may lag behind.
     pub exporter_queue_batches: usize,
-    /// Records sorted together in one pass, in bytes.
-    pub merge_buffer_bytes: usize,
     /// Memory of all capture buffers together.
     pub buffer_budget_bytes: usize,
     /// Distance of gauge snapshots in programs without ticks.
@@ -157,7 +155,6 @@ impl<'a> Reader<'a> {
             },
             consumer_cadence: Duration::from_micros(self.number("Profiler:ConsumerCadenceUs")),
             exporter_queue_batches: self.size("Profiler:ExporterQueueDepth"),
-            merge_buffer_bytes: self.size("Profiler:MergeBufferBytes"),
             buffer_budget_bytes: self.size("Profiler:BufferBudgetMiB").saturating_mul(1 << 20),
             gauges_interval: Duration::from_millis(self.number("Profiler:Gauges:IntervalMs")),
             page_completion_threshold: Duration::from_millis(

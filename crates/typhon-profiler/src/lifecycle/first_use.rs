@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::mask::EFFECTIVE;
-use crate::session;
+use crate::{session, thread};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Somebody looks at the configuration, or did.
@@ -27,6 +27,7 @@ pub(crate) fn is_over() -> bool {
 pub(crate) fn begin(kind: u8) -> bool {
     if !BEGUN.swap(true, Ordering::AcqRel) {
         session::clear_initial_mask();
+        thread::set_initial_main();
         super::init();
     }
     is_over() && EFFECTIVE.contains(kind)
