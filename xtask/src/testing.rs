@@ -24,12 +24,34 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             eprintln!("note: no {} ({fault}): skipping {}", tool.program, tool.without_it);
         }
     }
+    if let Err(fault) = python_packages() {
+        eprintln!("note: no Python packages ({fault}): skipping the check of Perfetto exports");
+    }
     if let Err(fault) = dotnet::run(&[]) {
         eprintln!("note: no .NET ({fault}): skipping the tests against real runtimes");
     }
     let mut command = vec!["test", "--workspace"];
     command.extend(arguments.iter().map(String::as_str));
     workspace::run_cargo(&command)
+}
+
+/// Packages that tests import, with the versions they were written against.
+const PYTHON_PACKAGES: &[&str] = &["perfetto==0.59.1"];
+
+/// Puts the packages into `target/python`, where the tests look for them.
+fn python_packages() -> Outcome {
+    let folder = workspace::root().join("target/python");
+    let python = folder.join("bin/python3");
+    let import = ["-c", "import perfetto.protos.perfetto.trace.perfetto_trace_pb2"];
+    let probe = Command::new(&python).args(import).stderr(Stdio::null()).status();
+    if probe.is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    let create = || workspace::succeed(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+    // Debian splits this module from the language.
+    create().or_else(|_| install("python3-venv").and_then(|()| create()))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    workspace::succeed(Command::new(&python).args(pip).args(PYTHON_PACKAGES))
 }
 
 /// Whether a program can be started.

@@ -189,11 +189,14 @@ pub(crate) struct Dump {
   typhon trace stats run.typhon-trace --hist TransactionCommit how its durations are spread
   typhon trace stats run.typhon-trace --where 'thread~Worker' --top 0 --json
 
+Filters know everything about a record but self and depth, which depend on the spans around it; --self
+and the column SELF are about self time. Filters decide what enters the table; ticks, collections and
+losses are about the whole window.
+
 A record belongs to the tick in which it starts, and to a --range when any part of it lies inside.
 Ticks bear the engine's numbers where the trace holds them. SELF is a span's duration without the
 spans inside it on the same thread. Percentiles are exact up to 65,536 spans a row; beyond, they are
-within 1 % and marked with ≈. With --by system only the spans in which systems run
-count.")]
+within 1 % and marked with ≈. With --by system only the spans in which systems run count.")]
 pub(crate) struct Stats {
     /// Trace file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]

@@ -63,8 +63,10 @@ impl Key {
             return Ok(key.clone());
         }
         if NESTING_KEYS.contains(&word) {
-            let message =
-                format!("`{word}` needs the nesting of all spans, which reading in file order does not know");
+            let message = format!(
+                "`{word}` is not supported in filters, which see one record at a time and not the spans around it; \
+                 `typhon trace stats --self` shows self times"
+            );
             return Err(UnknownKey { message, nearest: None });
         }
         Err(UnknownKey { message: format!("unknown key `{word}`"), nearest: Self::nearest(word) })

@@ -22,7 +22,7 @@ pub struct StatsLimits {
 
 impl Default for StatsLimits {
     fn default() -> Self {
-        Self { pending_spans: 1 << 20, exact_durations: 4 << 20, rows: 4_096 }
+        Self { pending_spans: 1 << 17, exact_durations: 4 << 20, rows: 4_096 }
     }
 }
 

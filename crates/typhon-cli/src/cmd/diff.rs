@@ -22,6 +22,10 @@ const CHANGED: u8 = 1;
 const TEST_NAME: &str = "Wilcoxon-Mann-Whitney rank sum, two-sided, normal approximation with tie correction";
 
 pub(crate) fn run(args: &Diff, style: &Style) -> Result<u8, Failure> {
+    if !(0.0..=1.0).contains(&args.max_p) {
+        return Err(Failure::usage(format!("--max-p {}: not a probability", args.max_p))
+            .hint("it lies between 0 and 1, such as 0.01"));
+    }
     let options =
         DiffOptions { threshold: percent(&args.threshold)?, max_p: args.max_p, min_count: args.min_count };
     let a = side(&args.a, args.range_a.as_deref(), args.by, style)?;

@@ -27,11 +27,9 @@ pub(super) fn render(rows: &[Row], name: &str, style: &Style) -> Result<Vec<u8>,
     for (from, to, n) in &bins {
         let range = format!("{} – {}", ns(*from), ns(*to));
         let share = *n as f64 * 100.0 / row.spans.max(1) as f64;
-        text.push_str(&format!(
-            "{range:>19}  {:>9} {share:>5.1} %  {}\n",
-            count(*n),
-            bar(*n, largest, width)
-        ));
+        let line = format!("{range:>19}  {:>9} {share:>5.1} %  {}", count(*n), bar(*n, largest, width));
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
     Ok(text.into_bytes())
 }

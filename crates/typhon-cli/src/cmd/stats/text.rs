@@ -45,6 +45,9 @@ fn table(report: &Report, args: &cli::Stats, style: &Style) -> String {
     text
 }
 
+/// Columns that keys keep at least; numbers give way before.
+const KEY_WIDTH_MIN: usize = 20;
+
 /// Numbers are never cut, so a narrow terminal gets fewer columns; the last line names those that are missing.
 fn fitting_table(heading: &'static str, rows: &[&Row], style: &Style) -> String {
     let mut columns: Vec<Column> = Column::ALL.to_vec();
@@ -57,7 +60,9 @@ fn fitting_table(heading: &'static str, rows: &[&Row], style: &Style) -> String 
             let numbers = columns.iter().map(|column| column.cell(row));
             table.push([printable(&row.key).into_owned()].into_iter().chain(numbers).collect());
         }
-        let fits = |width| table.render(Some(width), false).lines().all(|line| line.width() <= width);
+        let natural = table.render(None, false).lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
+        let key = rows.iter().map(|row| printable(&row.key).width()).max().unwrap_or(0);
+        let fits = |width| natural - key.saturating_sub(KEY_WIDTH_MIN) <= width;
         match Column::BY_NEED.iter().find(|column| columns.contains(column)) {
             Some(column) if !style.width().is_none_or(fits) => {
                 columns.retain(|kept| kept != column);

@@ -1,0 +1,175 @@
+//! `trace stats` over the recordings of the corpus.
+
+use crate::common::{arg, command, corpora, recording, schema, typhon, typhon_with_stdin};
+use crate::naive::{GROUPS, Record, Recording, assert_rows};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+fn corpus_traces() -> Vec<PathBuf> {
+    let files = corpora().into_iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let traces: Vec<PathBuf> = files
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "typhon-trace"))
+        .collect();
+    assert!(traces.len() >= 3, "{traces:?}");
+    traces
+}
+
+pub(crate) fn stats(path: &Path, options: &[&str]) -> Value {
+    let fixed = ["trace", "stats", "--json", "--top", "0", arg(path)];
+    let document = typhon(&[&fixed, options].concat()).expect(0).json();
+    schema::check(&document, "stats.json");
+    document
+}
+
+fn all(_: &Record) -> bool {
+    true
+}
+
+#[test]
+fn every_figure_equals_the_naive_computation_for_every_grouping() {
+    for path in corpus_traces() {
+        let recording = Recording::read(&path);
+        for group in GROUPS {
+            let what = format!("{} --by {group}", path.display());
+            assert_rows(&stats(&path, &["--by", group]), recording.rows(group, all), &what);
+        }
+    }
+}
+
+#[test]
+fn ticks_and_their_worst_equal_the_naive_computation() {
+    for path in corpus_traces() {
+        let recording = Recording::read(&path);
+        let mut ticks = recording.ticks(&(i64::MIN..i64::MAX));
+        let document = stats(&path, &[]);
+        assert_eq!(document["ticks"]["count"], ticks.len());
+        ticks.sort_by_key(|(number, duration)| (std::cmp::Reverse(*duration), *number));
+        assert_eq!(document["ticks"]["maxNs"].as_u64(), ticks.first().map(|(_, duration)| *duration));
+        let worst = document["ticks"]["worst"].as_array().unwrap();
+        let durations: Vec<Value> = worst.iter().map(|tick| tick["durNs"].clone()).collect();
+        let expected: Vec<Value> = ticks.iter().take(5).map(|(_, duration)| json!(duration)).collect();
+        assert_eq!(durations, expected, "{}", path.display());
+    }
+}
+
+#[test]
+fn filters_decide_what_enters_the_rows_and_nothing_else() {
+    let path = recording("anthill.typhon-trace");
+    let recording = Recording::read(&path);
+    let (everything, filtered) = (stats(&path, &[]), stats(&path, &["--where", "dur>=50us"]));
+    let is_in = |record: &Record| record.duration.is_some_and(|duration| duration >= 50_000);
+    assert_rows(&filtered, recording.rows("kind", is_in), "dur>=50us");
+    for part in ["ticks", "gc", "window", "losses"] {
+        assert_eq!(filtered[part], everything[part], "{part}");
+    }
+    let by_thread = stats(&path, &["--where", "thread~Worker kind=SchedulerChunk", "--by", "name"]);
+    let threads = recording.threads();
+    let is_in =
+        |record: &Record| record.id == 10 && threads.label(record.slot, record.start).contains("Worker");
+    assert_rows(&by_thread, recording.rows("name", is_in), "thread~Worker");
+}
+
+#[test]
+fn a_range_takes_what_touches_it_and_ticks_take_what_starts_in_them() {
+    let path = recording("anthill.typhon-trace");
+    let recording = Recording::read(&path);
+    let origin = recording.records[0].start;
+    let (from, to) = (origin + 500_000_000, origin + 900_000_000);
+    let touches = |record: &Record| record.start < to && (record.start >= from || record.end() > from);
+    let document = stats(&path, &["--range", "500ms..900ms"]);
+    assert_rows(&document, recording.rows("kind", touches), "--range");
+    assert_eq!(
+        document["window"],
+        json!({ "fromNs": 500_000_000, "toNs": 900_000_000, "durationNs": 400_000_000 })
+    );
+
+    let mut starts: Vec<i64> =
+        recording.records.iter().filter(|record| record.id == 0).map(|record| record.start).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let tick = |record: &Record| starts.partition_point(|start| *start <= record.start);
+    for (option, first, last) in [("37", 37, 37), ("10..=12", 10, 12), ("0..1", 0, 0)] {
+        let document = stats(&path, &["--ticks", option]);
+        let is_in = |record: &Record| (first..=last).contains(&tick(record));
+        assert_rows(&document, recording.rows("kind", is_in), option);
+    }
+}
+
+#[test]
+fn a_pipe_gives_the_same_table_as_the_file() {
+    let path = recording("guide-shard.typhon-trace");
+    let bytes = std::fs::read(&path).unwrap();
+    let piped = typhon_with_stdin(&["trace", "stats", "-", "--json", "--top", "0"], &bytes).expect(0).json();
+    assert_eq!(piped["rows"], stats(&path, &[])["rows"]);
+    let refused = typhon_with_stdin(&["trace", "stats", "-", "--by", "thread"], &bytes).expect(64);
+    assert!(refused.stderr.contains("need a file"), "{}", refused.stderr);
+}
+
+#[test]
+fn self_orders_by_self_time_and_top_cuts() {
+    let path = recording("anthill.typhon-trace");
+    let rows = |options: &[&str]| {
+        let fixed = ["trace", "stats", "--json", arg(&path)];
+        typhon(&[&fixed, options].concat()).expect(0).json()["rows"].as_array().unwrap().clone()
+    };
+    let own: Vec<u64> =
+        rows(&["--self", "--top", "0"]).iter().map(|row| row["selfNs"].as_u64().unwrap_or(0)).collect();
+    assert!(own.is_sorted_by(|a, b| a >= b) && own.len() > 20, "{own:?}");
+    assert_eq!(rows(&["--top", "3"]).len(), 3);
+    let text = typhon(&["trace", "stats", "--top", "3", arg(&path)]).expect(0).stdout;
+    assert!(text.contains(&format!("3 of {} rows; all: --top 0", own.len())), "{text}");
+}
+
+#[test]
+fn a_histogram_counts_every_span_once() {
+    let path = recording("anthill.typhon-trace");
+    let spans = Recording::read(&path).rows("name", all)["AntUpdate"].spans.clone();
+    let options = ["trace", "stats", "--by", "name", "--hist", "AntUpdate", "--json", arg(&path)];
+    let document = typhon(&options).expect(0).json();
+    schema::check(&document, "stats-histogram.json");
+    for bin in document["bins"].as_array().unwrap() {
+        let (from, to) = (bin["fromNs"].as_u64().unwrap(), bin["toNs"].as_u64().unwrap());
+        let inside = spans.iter().filter(|duration| (from..to).contains(duration)).count();
+        assert_eq!(bin["count"], inside, "{bin}");
+    }
+    let counts = document["bins"].as_array().unwrap().iter().map(|bin| bin["count"].as_u64().unwrap());
+    assert_eq!(counts.sum::<u64>() as usize, spans.len());
+    let missing = typhon(&["trace", "stats", "--hist", "SchedulerChunc", arg(&path)]).expect(64);
+    assert!(missing.stderr.contains("did you mean SchedulerChunk?"), "{}", missing.stderr);
+    let instant = typhon(&["trace", "stats", "--hist", "TickStart", arg(&path)]).expect(64);
+    assert!(instant.stderr.contains("instants"), "{}", instant.stderr);
+}
+
+#[test]
+fn self_and_depth_in_a_filter_are_refused_with_what_to_do_instead() {
+    let path = recording("guide-shard.typhon-trace");
+    for filter in ["self>1ms", "kind=BTree* depth=2"] {
+        let run = typhon(&["trace", "stats", "--where", filter, arg(&path)]).expect(64);
+        assert!(run.stderr.contains("--self"), "{}", run.stderr);
+    }
+}
+
+/// A terminal is simulated with `script`, which every Linux has; elsewhere the tests of the table stand alone.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_narrow_terminal_gets_fewer_columns_and_is_told_so() {
+    let binary = command().get_program().to_owned();
+    let line = format!(
+        "stty rows 40 cols 60; '{}' trace stats '{}' --top 4",
+        binary.to_string_lossy(),
+        recording("anthill.typhon-trace").display()
+    );
+    let script = std::process::Command::new("script").args(["-qec", &line, "/dev/null"]).output();
+    let Ok(output) = script else {
+        assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "`script` is missing");
+        eprintln!("skipped a_narrow_terminal_gets_fewer_columns_and_is_told_so: no `script`");
+        return;
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("not shown for lack of width: MIN"), "{text}");
+    for line in text.lines() {
+        let visible = regex::Regex::new("\x1b\\[[0-9;]*m").unwrap().replace_all(line, "");
+        assert!(visible.trim_end().chars().count() <= 60, "{line}");
+    }
+}
