@@ -1,12 +1,12 @@
 //! One block in memory: its bytes as stored, its records, and what a first pass over them found.
 
 use super::{BlockEntry, Link, Verdict};
-use crate::block::{BLOCK_HEADER_BYTES, BlockFault};
+use crate::block::{BLOCK_HEADER_BYTES, BlockFault, BlockHeader};
 use crate::checksum::{
     Checksum, ChecksumNames, ClosingBlock, Crc32c, DROPPED_RECORDS_NAME, MARKER_BYTES, MARKER_KIND, Marker,
 };
 use crate::record::{Record, RecordFault, RecordWalk};
-use crate::trailer::SpanNames;
+use crate::trailer::{Section, SpanNames};
 
 /// The names that give kind 6 records a meaning of their own, as ids of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +32,7 @@ pub enum Closing {
     No,
     /// The closing block in its only form; its checksums tell about the block before, the header and the trailer.
     Sound(ClosingBlock),
-    /// A block that carries checksums of header or trailer but is not in the only form.
+    /// The last block, if it carries checksums of header or trailer but is not in the only form.
     Damaged,
 }
 
@@ -120,6 +120,8 @@ pub struct BlockBuffer {
     stored: Vec<u8>,
     data: Vec<u8>,
     ids: MarkerIds,
+    /// Does another block or span-name table follow?
+    is_followed: bool,
     summary: Option<BlockSummary>,
 }
 
@@ -144,8 +146,14 @@ impl BlockBuffer {
         &mut self.stored
     }
 
+    /// What stands behind the loaded block, [`BlockEntry::lookahead_bytes`] of it.
+    pub(crate) fn set_lookahead(&mut self, next: &[u8]) {
+        self.is_followed = opens_block(next);
+    }
+
     fn begin(&mut self, entry: BlockEntry, ids: MarkerIds) {
         self.ids = ids;
+        self.is_followed = false;
         self.summary = Some(BlockSummary::empty(entry));
     }
 
@@ -159,7 +167,8 @@ impl BlockBuffer {
             Ok(records) => {
                 if let Some(names) = &self.ids.checksums {
                     summary.crc = Some(Crc32c::of(&self.stored).value());
-                    find_markers(summary, names, records, &self.stored);
+                    summary.marker = names.leading_marker(records);
+                    summary.closing = closing(names, records, &self.stored, self.is_followed);
                 }
                 walk_records(summary, records, self.ids.dropped_records);
             }
@@ -238,23 +247,30 @@ fn marker_bytes(summary: &BlockSummary) -> usize {
     }
 }
 
-fn find_markers(summary: &mut BlockSummary, names: &ChecksumNames, records: &[u8], stored: &[u8]) {
-    summary.marker = names.leading_marker(records);
-    summary.closing = match ClosingBlock::parse(names, records) {
+fn closing(names: &ChecksumNames, records: &[u8], stored: &[u8], is_followed: bool) -> Closing {
+    match ClosingBlock::parse(names, records) {
         Some(closing) if closing.encode(names) == stored => Closing::Sound(closing),
+        // Somebody's own instants may look similar; only in the last block must they be a damaged closing block.
+        _ if is_followed => Closing::No,
         Some(_) => Closing::Damaged,
         None if resembles_closing_block(names, records) => Closing::Damaged,
         None => Closing::No,
-    };
+    }
 }
 
-/// A short block with a checksum of header or trailer among its first records: a closing block that was damaged.
+/// A block of the right size with a checksum of header or trailer in it: a closing block that was damaged.
 fn resembles_closing_block(names: &ChecksumNames, records: &[u8]) -> bool {
     let is_end_marker = |record: Record<'_>| {
         let checksum = names.marker(&record).map(|marker| marker.checksum);
         matches!(checksum, Some(Checksum::Header | Checksum::Trailer))
     };
-    records.len() <= 4 * MARKER_BYTES && RecordWalk::new(records).any(is_end_marker)
+    records.len() == 3 * MARKER_BYTES && RecordWalk::new(records).any(is_end_marker)
+}
+
+/// Do these bytes begin another block, or a span-name table?
+fn opens_block(next: &[u8]) -> bool {
+    next.starts_with(&Section::SpanNames.magic())
+        || next.first_chunk().is_some_and(|header| BlockHeader::parse(header).is_ok())
 }
 
 fn walk_records(summary: &mut BlockSummary, records: &[u8], dropped_records: Option<u16>) {

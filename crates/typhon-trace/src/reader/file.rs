@@ -4,6 +4,7 @@ use super::sections::{Sections, read_addressed};
 use super::source::{FileSource, ReadAt};
 use super::stream::{BlockFeed, Preamble, ReadOptions, ScanEnd, StreamReader};
 use super::{BlockBuffer, BlockEntry, ChecksumChain, Closing, MarkerIds, NoticeLog, SequenceEnd, Verdict};
+use crate::block::BLOCK_HEADER_BYTES;
 use crate::header::FileHeader;
 use crate::tables::Tables;
 use crate::trailer::SpanNames;
@@ -120,7 +121,14 @@ impl<A: ReadAt> TraceFile<A> {
         buffer: &mut BlockBuffer,
     ) -> Result<(), TraceError> {
         let stored = buffer.load_into(*entry, index.ids);
-        read_exact_at(&self.data, stored, entry.offset)?;
+        if read_at_most(&self.data, stored, entry.offset)? < stored.len() {
+            let source = std::io::ErrorKind::UnexpectedEof.into();
+            return Err(TraceError::Io { action: "read", offset: entry.offset, source });
+        }
+        let mut next = [0; BLOCK_HEADER_BYTES];
+        let next = &mut next[..entry.lookahead_bytes()];
+        let count = read_at_most(&self.data, next, entry.end())?;
+        buffer.set_lookahead(&next[..count]);
         buffer.decode();
         Ok(())
     }
@@ -174,16 +182,17 @@ fn push_link(chain: &mut ChecksumChain, buffer: &BlockBuffer) -> Closing {
     summary.closing
 }
 
-fn read_exact_at<A: ReadAt>(data: &A, mut buffer: &mut [u8], mut offset: u64) -> Result<(), TraceError> {
-    while !buffer.is_empty() {
-        let result = match data.read_at(buffer, offset) {
-            Ok(0) => Err(std::io::ErrorKind::UnexpectedEof.into()),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            result => result,
-        };
-        let count = result.map_err(|source| TraceError::Io { action: "read", offset, source })?;
-        buffer = &mut buffer[count..];
-        offset += count as u64;
+/// Fills the buffer from `offset` on; returns the number of bytes, fewer only at the end of the file.
+fn read_at_most<A: ReadAt>(data: &A, buffer: &mut [u8], offset: u64) -> Result<usize, TraceError> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let at = offset + filled as u64;
+        match data.read_at(&mut buffer[filled..], at) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(TraceError::Io { action: "read", offset: at, source }),
+        }
     }
-    Ok(())
+    Ok(filled)
 }

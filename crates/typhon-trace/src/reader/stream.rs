@@ -145,13 +145,15 @@ impl<S: Source> BlockFeed<S> {
         let Some(entry) = self.walk.step()? else { return Ok(false) };
         let checksums = self.preamble.checksum_names();
         let ids = MarkerIds { checksums, dropped_records: self.walk.loss_marker_id };
-        let stored = self.walk.source.peek(entry.offset, entry.stored_bytes())?;
-        if stored.len() < entry.stored_bytes() {
+        let wanted = entry.stored_bytes() + entry.lookahead_bytes();
+        let held = self.walk.source.peek(entry.offset, wanted)?;
+        let Some((stored, next)) = held.split_at_checked(entry.stored_bytes()) else {
             // Only a file that shrinks while it is read gets here.
             let source = std::io::ErrorKind::UnexpectedEof.into();
             return Err(TraceError::Io { action: "read", offset: entry.offset, source });
-        }
+        };
         buffer.load(entry, ids, stored);
+        buffer.set_lookahead(next);
         Ok(true)
     }
 

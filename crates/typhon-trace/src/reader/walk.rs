@@ -8,7 +8,7 @@ use super::NoticeLog;
 use super::salvage::{Found, is_sound_block, search};
 use super::source::{SEQUENTIAL_READ_BYTES, Source, SourceReader};
 use crate::block::{BLOCK_HEADER_BYTES, BlockHeader, Boundary};
-use crate::checksum::DROPPED_RECORDS_NAME;
+use crate::checksum::{DROPPED_RECORDS_NAME, MARKER_BYTES};
 use crate::trailer::{Section, SpanNames};
 use crate::{Notice, NoticeCode, TraceError};
 
@@ -34,6 +34,11 @@ impl BlockEntry {
     /// Bytes of the block in the file, header included.
     pub fn stored_bytes(&self) -> usize {
         self.header.total_bytes() as usize
+    }
+
+    /// Bytes after the block that tell whether it can be the closing block; 0 when its size rules that out.
+    pub(crate) fn lookahead_bytes(&self) -> usize {
+        if self.header.uncompressed_bytes as usize == 3 * MARKER_BYTES { BLOCK_HEADER_BYTES } else { 0 }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use typhon_trace::NoticeCode;
-use typhon_trace::reader::{FileVerdict, ReadOptions, TraceFile};
+use typhon_trace::reader::{BlockBuffer, FileVerdict, ReadOptions, TraceFile};
 use typhon_trace::repair::{CountingSink, RepairReport, repair};
 
 use super::fixture::{PLAIN, Recipe, SALVAGE, read, records, reference_file, verify_bytes};
@@ -103,4 +103,31 @@ fn a_dry_run_counts_what_a_repair_writes() {
     let source = TraceFile::open(&file).unwrap();
     let (_, dry) = repair(&source, PLAIN, CountingSink::default(), |_| ()).unwrap();
     assert_eq!((dry.written.bytes, dry.written.records), (copy.len() as u64, report.written.records));
+}
+
+#[test]
+fn b38_a_copy_holds_instants_that_only_look_like_its_checksums() {
+    // Without their names the markers of a file are somebody's own instants, with the very ids that a copy chooses.
+    let file = Recipe { names_before: None, sections: false, ..Recipe::full() }.write();
+    let trace = TraceFile::open(&file).unwrap();
+    let tables_end = trace.preamble().tables_end as usize;
+    let first_block = trace.scan(PLAIN).unwrap().entries[0].offset as usize;
+    let mut nameless = [&file[..tables_end], &file[first_block..]].concat();
+    nameless[203] = 0;
+    let (copy, report) = repaired(&nameless, PLAIN);
+    assert_eq!(verify_bytes(&copy, PLAIN).unwrap().findings, []);
+    assert_eq!(events(&copy, PLAIN), events(&nameless, PLAIN));
+    assert_eq!(report.written.records, 9 + 3 + 3, "events, a marker in each block, a closing block");
+
+    let (by_stream, _) = read(&copy, PLAIN).unwrap();
+    let copied = TraceFile::open(&copy).unwrap();
+    let index = copied.scan(PLAIN).unwrap();
+    let mut buffer = BlockBuffer::new();
+    for (position, block) in by_stream.iter().enumerate() {
+        assert_eq!(copied.read_checked(&index, position, &mut buffer).unwrap(), block.verdict);
+        assert_eq!(
+            buffer.events().flat_map(|record| record.bytes().to_vec()).collect::<Vec<_>>(),
+            block.events
+        );
+    }
 }
