@@ -146,7 +146,7 @@ pub(crate) struct Dump {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Only records of these ticks, such as 10..20
+    /// Only records of these ticks: one number, or a range such as 10..20
     #[arg(long, value_name = "A..B")]
     pub(crate) ticks: Option<String>,
     /// Only kinds with this name, glob or id; may be repeated

@@ -116,8 +116,8 @@ impl Failure {
             _ => (Exit::Internal, None, ""),
         };
         let place = match offset {
-            Some(offset) => format!("file  {}, offset {offset}", printable(&path.to_string_lossy())),
-            None => format!("file  {}", printable(&path.to_string_lossy())),
+            Some(offset) => format!("file  {}, offset {offset}", path.display()),
+            None => format!("file  {}", path.display()),
         };
         let mut failure = Self::new(exit, err.to_string()).detail(place);
         if !hint.is_empty() {
@@ -129,10 +129,17 @@ impl Failure {
         }
     }
 
+    /// A trace that cannot be copied: reading the one side failed, or writing the other.
+    pub(crate) fn copying(source: &Path, output: Option<&Path>, err: TraceError) -> Self {
+        match (&err, output) {
+            (TraceError::Io { action, .. }, Some(output)) if *action != "read" => Self::trace(output, err),
+            _ => Self::trace(source, err),
+        }
+    }
+
     /// Adds the file concerned.
     pub(crate) fn in_file(self, path: &Path) -> Self {
-        let shown = format!("file  {}", printable(&path.to_string_lossy()));
-        self.detail(shown)
+        self.detail(format!("file  {}", path.display()))
     }
 
     /// Adds a line of detail.
@@ -167,21 +174,22 @@ impl Failure {
         }
     }
 
-    /// The whole message, styled; empty when there is nothing to say.
+    /// The whole message, styled; empty when there is nothing to say. Whatever names files, options and traces brought
+    /// into it, a terminal can show it.
     pub(crate) fn render(&self) -> String {
         let Self::Report(report) = self else { return String::new() };
         let red = Style::new().fg_color(Some(AnsiColor::Red.into())).effects(Effects::BOLD);
-        let mut text = format!("{red}error:{red:#} {}\n", report.what);
+        let mut text = format!("{red}error:{red:#} {}\n", printable(&report.what));
         let mut line = |label: &str, value: &str| {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "  {label}{value}");
+            let _ = writeln!(text, "  {label}{}", printable(value));
         };
         for detail in &report.details {
             line("", detail);
         }
         let mut cause: Option<&(dyn Error + 'static)> = report.cause.as_deref().map(|err| err as _);
         while let Some(err) = cause {
-            line("cause ", &printable(&err.to_string()));
+            line("cause ", &err.to_string());
             cause = err.source();
         }
         if let Some(hint) = &report.hint {

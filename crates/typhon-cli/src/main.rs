@@ -64,9 +64,13 @@ fn run(cli: &Cli, style: &Style) -> Result<u8, Failure> {
 
 /// Help and version are results; every other complaint of the parser is exit code 64 instead of its own 2.
 fn usage(err: &clap::Error) -> ExitCode {
-    // A closed pipe is no reason to complain about a complaint.
-    let _ = err.print();
-    ExitCode::from(if err.use_stderr() { Exit::Usage as u8 } else { 0 })
+    let printed = err.print();
+    match printed {
+        // A complaint that nobody reads remains one.
+        _ if err.use_stderr() => ExitCode::from(Exit::Usage as u8),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(lost) => ExitCode::from(Failure::stdout(lost).exit_code()),
+    }
 }
 
 fn style(global: &cli::Global) -> Style {

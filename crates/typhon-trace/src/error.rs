@@ -9,7 +9,7 @@ use crate::record::RecordFault;
 #[non_exhaustive]
 pub enum TraceError {
     /// The first four bytes are not `TYTR`.
-    #[error("not a Typhon trace: it starts with {found:02x?}, expected \"TYTR\"")]
+    #[error("not a Typhon trace: {}", start_of(found))]
     NotATrace {
         /// The bytes found, at most four.
         found: Vec<u8>,
@@ -72,6 +72,13 @@ pub enum TraceError {
         #[source]
         source: io::Error,
     },
+}
+
+fn start_of(found: &[u8]) -> String {
+    match found {
+        [] => "it is empty".to_owned(),
+        _ => format!("it starts with {found:02x?}, expected \"TYTR\""),
+    }
 }
 
 /// Why a writer refuses a record.

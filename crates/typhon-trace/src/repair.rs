@@ -10,7 +10,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use crate::checksum::is_checksum_name;
 use crate::header::FileHeader;
 use crate::reader::{
-    BlockBuffer, BlockDigest, BlockIndex, Derived, Outcome, ReadAt, ReadOptions, Sections, Totals, TraceFile,
+    BlockBuffer, BlockDigest, Derived, Outcome, ReadAt, ReadOptions, Sections, Totals, TraceFile,
 };
 use crate::record::RecordWalk;
 use crate::trailer::{FileTable, SourceManifest, SpanNames};
@@ -29,13 +29,13 @@ pub struct TraceCopy<K> {
 }
 
 impl<K: TraceSink> TraceCopy<K> {
-    /// Starts a copy: header, tables, and the span names of the whole source.
+    /// Starts a copy: header, tables, and the span names of the whole source ([`TraceFile::span_names`]).
     ///
     /// # Errors
     /// Those of [`TraceWriter::create`] and [`TraceWriter::span_names`]; [`TraceError::Limit`] when the source leaves
     /// no span name ids for the checksums.
-    pub fn begin<A: ReadAt>(source: &TraceFile<A>, index: &BlockIndex, sink: K) -> Result<Self, TraceError> {
-        let names = effective_names(&index.span_names);
+    pub fn begin<A: ReadAt>(source: &TraceFile<A>, names: &SpanNames, sink: K) -> Result<Self, TraceError> {
+        let names = effective_names(names);
         let options = WriterOptions::avoiding(MARKER_SLOT, names.entries.iter().map(|entry| entry.id))?;
         let mut writer = TraceWriter::create(sink, source.header().clone(), source.tables(), options)?;
         if !names.entries.is_empty() {
@@ -135,8 +135,7 @@ pub fn repair<A: ReadAt, K: TraceSink>(
     sink: K,
     mut progress: impl FnMut(u64),
 ) -> Result<(K, RepairReport), TraceError> {
-    let index = source.scan(options)?;
-    let mut copy = TraceCopy::begin(source, &index, sink)?;
+    let mut copy = TraceCopy::begin(source, &source.span_names(options)?, sink)?;
     let mut reader = source.stream(options)?;
     while let Some(block) = reader.next_delivered()? {
         copy.block(&block.payload)?;

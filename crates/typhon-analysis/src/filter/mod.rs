@@ -55,10 +55,14 @@ pub fn parse_time_range(text: &str) -> Result<NumberRange, FilterError> {
     number::parse_range(text, number::Dimension::Time)
 }
 
-/// Parses a range of whole numbers, such as `10..20`; both bounds may be missing, not at once.
+/// Parses a range of whole numbers, such as `10..20`, in which one bound may be missing, or a single one.
 ///
 /// # Errors
-/// When it is not a range, a bound is not a plain number, or it holds nothing.
+/// When it is neither, a bound is not a plain number, or it holds nothing.
 pub fn parse_count_range(text: &str) -> Result<NumberRange, FilterError> {
-    number::parse_range(text, number::Dimension::Plain)
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match number::parse_quantity(text).filter(|_| is_number) {
+        Some(one) => Ok(NumberRange { from: Some(one.number), to: Some(one.number), includes_end: true }),
+        None => number::parse_range(text, number::Dimension::Plain),
+    }
 }

@@ -161,7 +161,12 @@ impl Compiler<'_, '_> {
             Key::Id => {
                 let test = self.number(key, op, literal, Dimension::Plain)?;
                 let ids = (0..=u8::MAX).filter(|&id| test.matches(Number::Int(id.into())));
-                Ok(Test::Kinds(KindSet::of(ids)))
+                match KindSet::of(ids) {
+                    none if none.is_empty() => {
+                        Err(self.value_error("kinds have ids from 0 to 255".to_owned()))
+                    }
+                    ids => Ok(Test::Kinds(ids)),
+                }
             }
             Key::Family => {
                 let test = self.text(key, op, literal)?;

@@ -4,6 +4,9 @@
 /// meant: at most a third of the word, and at least one edit. A candidate that begins with the word also counts.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = folded(word);
+    if wanted.is_empty() {
+        return None;
+    }
     let limit = (wanted.len() / 3).max(1);
     let score = |candidate: &'a str| {
         let known = folded(candidate);
@@ -58,7 +61,7 @@ mod tests {
         assert_eq!(nearest("KINd", known), Some("kind"));
         assert_eq!(nearest("tcik", known), Some("tick"));
         assert_eq!(nearest("elephant", known), None);
-        assert_eq!(nearest("", known), None);
+        assert_eq!(nearest("", known.into_iter().chain(["k"])), None, "nothing was typed");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Opening the input of a command: a file with random access, or something that is read once.
 
 use crate::failure::{Exit, Failure};
+use crate::output::escape::shell_word;
 use std::fs::File;
 use std::io::{self, Read, Stdin};
 use std::path::{Path, PathBuf};
@@ -36,12 +37,15 @@ impl Input {
 
 /// Opens a trace that must allow random access.
 pub(crate) fn open_trace(path: &Path) -> Result<TraceFile<File>, Failure> {
-    match Input::open(path)? {
-        Input::File(file) => TraceFile::open(file).map_err(|err| Failure::trace(path, err)),
-        Input::Pipe(_) => Err(Failure::usage("this command needs a file, not a pipe")
+    // Asked before opening, which would wait until somebody writes into a named pipe.
+    let is_pipe =
+        path == Path::new("-") || path.metadata().is_ok_and(|data| !data.is_file() && !data.is_dir());
+    if is_pipe {
+        return Err(Failure::usage("this command needs a file, not a pipe")
             .in_file(&shown(path))
-            .hint("write the stream into a file first")),
+            .hint("write the stream into a file first"));
     }
+    TraceFile::open(open_file(path)?).map_err(|err| Failure::trace(path, err))
 }
 
 /// Opens a trace that must allow random access, together with its file.
@@ -67,9 +71,17 @@ fn open_file(path: &Path) -> Result<File, Failure> {
     }
 }
 
+/// What standard input is called in messages.
+const STDIN_NAME: &str = "standard input";
+
 /// The name of an input in messages.
 pub(crate) fn shown(path: &Path) -> PathBuf {
-    if path == Path::new("-") { PathBuf::from("standard input") } else { path.to_owned() }
+    if path == Path::new("-") { PathBuf::from(STDIN_NAME) } else { path.to_owned() }
+}
+
+/// An input, by its name in messages, as a word of a command that a message suggests.
+pub(crate) fn suggested(shown: &Path) -> String {
+    if shown == Path::new(STDIN_NAME) { "FILE".to_owned() } else { shell_word(shown) }
 }
 
 /// Something that can be read once, from front to back.

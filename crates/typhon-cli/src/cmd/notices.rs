@@ -1,5 +1,6 @@
 //! Notices for people and as JSON.
 
+use super::input::suggested;
 use crate::output::escape::printable;
 use crate::output::stream::Style;
 use crate::output::units;
@@ -55,11 +56,10 @@ pub(crate) fn line(notice: &Notice) -> String {
 pub(crate) fn warn(style: &Style, path: &Path, notices: &[Notice]) {
     let losses = notices.iter().filter(|notice| notice.severity() == Severity::DataLoss).count() as u64;
     if losses > 0 {
-        let shown = path.to_string_lossy();
         let found = units::plural(losses, "place");
         style.say(&format!(
             "warning: the trace is damaged in {found}\n  -> typhon trace verify {}",
-            printable(&shown)
+            suggested(path)
         ));
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Repair, style: &Style) -> Result<u8, Failure> {
     let source = open_trace(&args.file)?;
     let options = ReadOptions { salvage: args.salvage };
     let progress = Progress::new(style, "repairing", source.data().metadata().ok().map(|data| data.len()));
-    let failed = |err: TraceError| Failure::trace(&args.file, err);
+    let failed = |err: TraceError| Failure::copying(&args.file, args.output.as_deref(), err);
     let output = match (&args.output, args.dry_run) {
         (Some(path), false) => Some((path, OutputFile::create(path, args.force, Some(&args.file))?)),
         _ => None,

@@ -6,6 +6,9 @@ use crate::output::escape::printable;
 use typhon_analysis::facts::RecordFacts;
 use typhon_analysis::filter::{self, Facts, Filter, FilterError, Number, NumberRange};
 
+/// Longer texts are not repeated in messages about them.
+const POINTED_BYTES_MAX: usize = 400;
+
 /// A compiled selection. Every group must pass, and a group passes with any of its filters.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
@@ -36,9 +39,7 @@ impl Selection {
             let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
             let text = if is_number { format!("{key}={value}") } else { format!("{key}=\"{quoted}\"") };
             filter::parse(&text).map_err(|err| {
-                let failure =
-                    Failure::usage(err.message.clone()).detail(format!("{option}  {}", printable(value)));
-                with_hint(failure, &err)
+                with_hint(Failure::usage(err.message.clone()).detail(format!("{option}  {value}")), &err)
             })
         };
         if !values.is_empty() {
@@ -97,10 +98,12 @@ pub(crate) fn parse_where(text: &str) -> Result<Filter, Failure> {
 /// A mistake inside an option's value, with the place marked.
 pub(crate) fn mistake(option: &str, text: &str, err: &FilterError) -> Failure {
     let mut failure = Failure::usage(err.message.clone());
-    // A pointer under text with escapes would point at the wrong place.
-    if printable(text) == text {
+    // A pointer under text with escapes would point at the wrong place, and one below several lines nowhere.
+    if printable(text) == text && text.len() <= POINTED_BYTES_MAX {
         let indent = " ".repeat(option.len());
         failure = failure.detail(format!("{option}  {text}")).detail(format!("{indent}  {}", err.pointer()));
+    } else {
+        failure = failure.detail(format!("{option}  column {}", err.column));
     }
     with_hint(failure, err)
 }

@@ -1,6 +1,6 @@
 //! `typhon trace verify`: is a trace whole, and what is wrong with it?
 
-use super::input::{Input, shown};
+use super::input::{Input, shown, suggested};
 use super::notices;
 use crate::cli::Verify;
 use crate::failure::Failure;
@@ -108,12 +108,14 @@ fn text(path: &Path, report: &VerifyReport) -> String {
     }
     let totals = &report.totals;
     let counts = match (totals.whole_blocks, totals.blocks) {
+        (1, 1) => "1 block sound".to_owned(),
         (whole, all) if whole == all => format!("all {} sound", units::plural(all, "block")),
         (whole, all) => format!("{} of {} sound", units::count(whole), units::plural(all, "block")),
     };
     text.push_str(&format!("  {counts}, {}.", units::plural(totals.events, "record")));
     if let Some(remedy) = remedy(report) {
-        text.push_str(&format!("  -> typhon trace {} {shown} -o OUT{}", remedy.0, remedy.1));
+        let file = suggested(path);
+        text.push_str(&format!("  -> typhon trace {} {file} -o OUT{}", remedy.0, remedy.1));
     }
     text.push('\n');
     text

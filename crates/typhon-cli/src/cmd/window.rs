@@ -20,7 +20,8 @@ impl Window {
     pub(crate) fn new(range: Option<&str>, ticks: Option<&str>) -> Result<Self, Failure> {
         let time =
             range.map(|text| filter::parse_time_range(text).map_err(|err| mistake("--range", text, &err)));
-        let ticks = ticks.map(|text| parse_ticks(text).map_err(|err| mistake("--ticks", text, &err)));
+        let ticks =
+            ticks.map(|text| filter::parse_count_range(text).map_err(|err| mistake("--ticks", text, &err)));
         Ok(Self { time: time.transpose()?, ticks: ticks.transpose()? })
     }
 
@@ -63,16 +64,6 @@ fn starting(ticks: &NumberRange, survey: &Survey) -> Result<Range<i64>, Failure>
     let after = ticks.to.map(|to| number(to).saturating_add(i64::from(ticks.includes_end)));
     let end = after.and_then(|after| survey.ticks.start_of(after)).unwrap_or(i64::MAX);
     Ok(start..end.max(start))
-}
-
-/// A range of ticks; a single number is that tick.
-fn parse_ticks(text: &str) -> Result<NumberRange, filter::FilterError> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number {
-        filter::parse_count_range(&format!("{text}..={text}"))
-    } else {
-        filter::parse_count_range(text)
-    }
 }
 
 fn last_tick(survey: &Survey) -> i64 {

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Replaces control characters by `\x1b`-style escapes and invisible direction changes by `\u{202e}`-style ones.
 /// Line breaks and tabs are control characters too: a name never spans lines.
@@ -25,6 +26,18 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// A file name as a word for a shell, for commands that messages suggest.
+pub(crate) fn shell_word(path: &Path) -> String {
+    let name = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    // A name that begins like an option would be taken for one.
+    let prefix = if name.starts_with('-') { "./" } else { "" };
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return format!("{prefix}{name}");
+    }
+    format!("'{prefix}{}'", printable(&name).replace('\'', "'\\''"))
+}
+
 /// Must this character not reach a terminal as it is?
 pub(crate) fn is_hostile(c: char) -> bool {
     c.is_control()
@@ -41,6 +54,22 @@ mod tests {
     #[test]
     fn harmless_text_is_not_copied() {
         assert!(matches!(printable("Worker-1 été 日本"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn suggested_commands_name_one_file_whatever_it_is_called() {
+        for (name, word) in [
+            ("run-1.typhon-trace", "run-1.typhon-trace"),
+            ("/tmp/été.tr", "/tmp/été.tr"),
+            ("my run.tr", "'my run.tr'"),
+            ("a;reboot", "'a;reboot'"),
+            ("it's", "'it'\\''s'"),
+            ("--force", "./--force"),
+            ("-x y", "'./-x y'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_word(Path::new(name)), word);
+        }
     }
 
     #[test]

@@ -16,21 +16,28 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Refuses to replace an existing file unless `force`. `source` is the file being read, which is never replaced.
+    /// Refuses to replace an existing file unless `force`, and anything but a file always. `source` is the file being
+    /// read, which is never replaced. Of a link, what it leads to is replaced.
     pub(crate) fn create(path: &Path, force: bool, source: Option<&Path>) -> Result<Self, Failure> {
         let cannot = |what: String| Failure::new(Exit::CannotCreate, what).in_file(path);
         if source.is_some_and(|source| is_same_file(source, path)) {
             return Err(cannot("the output is the input".into()).hint("choose another name"));
+        }
+        let is_folder = path.is_dir() || path.to_string_lossy().ends_with(std::path::is_separator);
+        if is_folder {
+            return Err(cannot("the output is a folder".into()).hint("name a file in it"));
+        }
+        if path.metadata().is_ok_and(|data| !data.is_file()) {
+            return Err(cannot("the output is a device or a pipe".into())
+                .hint("name a file; `typhon trace dump` writes to standard output"));
         }
         if !force && path.symlink_metadata().is_ok() {
             return Err(
                 cannot("the output exists".into()).hint("choose another name, or replace it with --force")
             );
         }
-        if path.is_dir() {
-            return Err(cannot("the output is a folder".into()).hint("name a file in it"));
-        }
-        let folder = match path.parent() {
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let folder = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
@@ -42,7 +49,7 @@ impl OutputFile {
             })?
             .into_parts();
         signals::register(&temporary);
-        Ok(Self { file, temporary: Some(temporary), path: path.to_owned(), overwrite: force })
+        Ok(Self { file, temporary: Some(temporary), path: target, overwrite: force })
     }
 
     /// A handle for writing.

@@ -23,13 +23,17 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on, SIGINT, SIGTERM and SIGHUP remove temporary files and end the process with 128 + signal.
+/// From now on, SIGINT, SIGTERM and SIGHUP remove temporary files and end the process with 128 + signal, unless the
+/// parent had them ignored (`nohup`, background jobs). A write beyond the limit on file sizes fails like one to a full
+/// disk, instead of killing the process by SIGXFSZ.
 #[cfg(unix)]
 pub(crate) fn install() -> std::io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    let ignored = ignored();
+    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+    let mut signals = signal_hook::iterator::Signals::new(wanted.chain([SIGXFSZ]))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        if let Some(signal) = signals.forever().next() {
+        if let Some(signal) = signals.forever().find(|&signal| signal != SIGXFSZ) {
             // The guard is kept to the end: no file may become permanent while the process ends.
             let files = unfinished();
             for path in files.iter() {
@@ -40,6 +44,15 @@ pub(crate) fn install() -> std::io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// The signals that this process was started with as ignored; bit n - 1 for signal n. Only Linux tells without a system
+/// call that safe code cannot make; elsewhere none are.
+#[cfg(unix)]
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Other systems end the process by themselves.

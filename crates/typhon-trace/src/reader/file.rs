@@ -99,15 +99,32 @@ impl<A: ReadAt> TraceFile<A> {
     /// # Errors
     /// [`TraceError::Io`].
     pub fn scan(&self, options: ReadOptions) -> Result<BlockIndex, TraceError> {
-        let size = self.data.size().map_err(|source| TraceError::Io { action: "read", offset: 0, source })?;
-        let mut feed = BlockFeed::open(FileSource::scattered(&self.data, size), options)?;
         let mut entries = Vec::new();
-        while let Some(entry) = feed.next_entry()? {
-            entries.push(entry);
-        }
-        let ScanEnd { notices, span_names, end_of_blocks, file_bytes } = feed.finish_scan()?;
+        let end = self.walk_blocks(options, |entry| entries.push(entry))?;
+        let ScanEnd { notices, span_names, end_of_blocks, file_bytes } = end;
         let ids = MarkerIds::with_loss_marker(self.preamble.checksum_names(), &span_names);
         Ok(BlockIndex { entries, span_names, notices, end_of_blocks, file_bytes, ids })
+    }
+
+    /// The names that kind 6 records refer to, of all tables of the file. Takes a scan without keeping an index.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`].
+    pub fn span_names(&self, options: ReadOptions) -> Result<SpanNames, TraceError> {
+        Ok(self.walk_blocks(options, |_| ())?.span_names)
+    }
+
+    fn walk_blocks(
+        &self,
+        options: ReadOptions,
+        mut visit: impl FnMut(BlockEntry),
+    ) -> Result<ScanEnd, TraceError> {
+        let size = self.data.size().map_err(|source| TraceError::Io { action: "read", offset: 0, source })?;
+        let mut feed = BlockFeed::open(FileSource::scattered(&self.data, size), options)?;
+        while let Some(entry) = feed.next_entry()? {
+            visit(entry);
+        }
+        feed.finish_scan()
     }
 
     /// Reads and decodes one block of an index. Faults of the block are in the buffer's summary.

@@ -25,7 +25,7 @@ pub struct Sections {
     pub query_definitions: Option<QueryDefinitions>,
     /// CPU samples.
     pub cpu_samples: Option<CpuSamples>,
-    /// File offsets of the sections present, in file order.
+    /// File offsets of the sections present, in file order; of a repeated section, the last one's.
     pub places: Vec<(u64, Section)>,
 }
 
@@ -72,7 +72,7 @@ impl Sections {
             Section::SpanNames => {
                 let mut names = None;
                 let whole = sink.take(SpanNames::read(reader)?, &mut names);
-                span_names.entries.extend(names.unwrap_or_default().entries);
+                span_names.merge(names.unwrap_or_default());
                 return Ok(whole);
             }
             Section::FileTable => sink.take(FileTable::read(reader)?, &mut self.file_table),
@@ -83,8 +83,18 @@ impl Sections {
             }
             Section::CpuSamples => sink.take(CpuSamples::read(reader)?, &mut self.cpu_samples),
         };
-        self.places.push((body - 4, section));
+        self.add_place(body - 4, section, log);
         Ok(whole)
+    }
+
+    /// A section counts once, however often a hostile file repeats it.
+    fn add_place(&mut self, at: u64, section: Section, log: &mut NoticeLog) {
+        if let Some(earlier) = self.places.iter().position(|(_, other)| *other == section) {
+            let (earlier_at, _) = self.places.remove(earlier);
+            let message = format!("a second {} stands at offset {at}; the last one counts", section.name());
+            log.push(Notice::new(NoticeCode::DuplicateId, message).at(earlier_at));
+        }
+        self.places.push((at, section));
     }
 }
 
@@ -160,7 +170,7 @@ fn next_section<S: Source>(reader: &mut SourceReader<'_, S>) -> Result<Option<Se
 /// them.
 fn compare_offsets(header: &FileHeader, sections: &Sections, log: &mut NoticeLog) {
     for (stated, section) in addressed(&header.offsets) {
-        let found = sections.places.iter().rfind(|(_, other)| *other == section).map(|(at, _)| *at);
+        let found = sections.places.iter().find(|(_, other)| *other == section).map(|(at, _)| *at);
         if u64::try_from(stated).ok() != Some(found.unwrap_or(0)) {
             let place = found.map_or("absent".to_owned(), |at| format!("at offset {at}"));
             let message = format!("the header has the {} at offset {stated}; it is {place}", section.name());

@@ -194,7 +194,11 @@ impl Verifier {
         findings.extend(header_findings(preamble, &self.derived));
         for ((oddity, kind), (offset, block, sighting)) in self.sightings {
             let name = registry::kind(kind).map_or("unknown", |info| info.name);
-            let message = format!("kind {kind} ({name}): {}; {} records", sighting.text, sighting.count);
+            let others = match sighting.count {
+                1 => String::new(),
+                count => format!("; {count} such records"),
+            };
+            let message = format!("kind {kind} ({name}): {}{others}", sighting.text);
             let notice = Notice::new(oddity.code(), message).at(offset).in_block(block);
             findings.push(notice.at_record(sighting.record).counting(sighting.count));
         }

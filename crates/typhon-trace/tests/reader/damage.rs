@@ -330,6 +330,20 @@ fn b34_absurd_counts_and_sizes_are_refused_without_memory() {
 }
 
 #[test]
+fn b34_sections_that_repeat_without_end_do_not_fill_the_memory() {
+    let nameless = |id: u16| [id.to_le_bytes()[0], id.to_le_bytes()[1], 0];
+    let names =
+        [&b"SPAN\xff\xff"[..], (0..u16::MAX).map(nameless).collect::<Vec<_>>().as_flattened()].concat();
+    let empty_table = b"SFLB\0\0\0\0";
+    let file = plain_file(&[&block(1, 2), &empty_table.repeat(1_000), &names.repeat(5)]);
+    let (_, outcome) = read(&file, PLAIN).unwrap();
+    assert!(outcome.span_names.entries.len() <= 2 << 16, "{} names", outcome.span_names.entries.len());
+    let last_table = file.len() - 5 * names.len() - empty_table.len();
+    assert_eq!(outcome.sections.places, [(last_table as u64, Section::FileTable)]);
+    assert!(count(&outcome, NoticeCode::DuplicateId) > 0);
+}
+
+#[test]
 fn b34_a_run_of_mismatching_blocks_does_not_hold_the_reader_up() {
     let mut file = Recipe { blocks: vec![2; 40], names_before: None, sections: false, close: true }.write();
     let (blocks, _) = read(&file, PLAIN).unwrap();

@@ -31,8 +31,8 @@ pub(super) fn run(
     let source = open_trace(&args.file)?;
     let output = create()?;
     let progress = Progress::new(style, "exporting", source.data().metadata().ok().map(|data| data.len()));
-    let (mut written, outcome) =
-        cut(&source, selection, output.writer()?, progress).map_err(|err| Failure::trace(&args.file, err))?;
+    let (mut written, outcome) = cut(&source, selection, output.writer()?, progress)
+        .map_err(|err| Failure::copying(&args.file, Some(&args.output), err))?;
     check_closed(&mut written, &args.output)?;
     Ok(Conclusion {
         command: "export",
@@ -52,7 +52,7 @@ fn cut(
     mut progress: Progress,
 ) -> Result<(CloseReport, Outcome), TraceError> {
     let options = ReadOptions::default();
-    let mut copy = TraceCopy::begin(source, &source.scan(options)?, sink)?;
+    let mut copy = TraceCopy::begin(source, &source.span_names(options)?, sink)?;
     let mut cutter = Cutter::new(source, selection);
     let mut reader = source.stream(options)?;
     while let Some(block) = reader.next_delivered()? {

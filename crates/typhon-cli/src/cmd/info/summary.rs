@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::document::magic;
+use crate::cmd::input::suggested;
 use crate::cmd::notices;
 use crate::output::escape::printable;
 use crate::output::units::{bytes, count, duration, plural};
@@ -129,8 +130,8 @@ fn notices_text(report: &Report) -> String {
     }
     let is_lossy = shown.iter().any(|notice| notice.severity() == Severity::DataLoss);
     if is_lossy || !report.preamble.header.is_closed() {
-        let path = report.path.to_string_lossy();
-        text.push_str(&format!("    -> typhon trace repair {} -o fixed.typhon-trace\n", printable(&path)));
+        let file = suggested(&report.path);
+        text.push_str(&format!("    -> typhon trace repair {file} -o fixed.typhon-trace\n"));
     }
     text
 }
