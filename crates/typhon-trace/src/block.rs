@@ -114,6 +114,7 @@ fn max_compressed_bytes(uncompressed: u32) -> u32 {
 
 /// Why a block cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BlockFault {
     /// A number of the header is out of range.
     #[error(

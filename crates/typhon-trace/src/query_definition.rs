@@ -23,6 +23,7 @@ use QueryCodecError as Error;
 
 /// Why a query record cannot be decoded or encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum QueryCodecError {
     /// The input ends inside the common header.
     #[error("{available} bytes are too few for a record header")]

@@ -180,6 +180,7 @@ fn extension_bytes(flags: u8) -> usize {
 
 /// Why the walk of a block cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RecordFault {
     /// Fewer bytes are left than a size field needs.
     #[error("{available} bytes left, too few for a record header")]

@@ -10,11 +10,11 @@ use crate::trailer::{Section, SpanNames};
 
 /// The names that give kind 6 records a meaning of their own, as ids of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MarkerIds {
+pub(crate) struct MarkerIds {
     /// The checksum names; `None` in files without checksums.
-    pub checksums: Option<ChecksumNames>,
+    pub(crate) checksums: Option<ChecksumNames>,
     /// The loss marker's name.
-    pub dropped_records: Option<u16>,
+    pub(crate) dropped_records: Option<u16>,
 }
 
 impl MarkerIds {
@@ -88,7 +88,7 @@ impl BlockSummary {
     }
 
     /// The block as the checksum chain sees it.
-    pub fn link(&self) -> Link {
+    pub(crate) fn link(&self) -> Link {
         let marker = self
             .marker
             .filter(|marker| marker.checksum == Checksum::Block && self.due_checksum() == Checksum::Block);

@@ -12,7 +12,7 @@ use super::Lead;
 /// Most blocks with mismatching checksums in a row that are held back undecided. A hostile file cannot make a reader
 /// hold more: beyond the limit the oldest is taken for damaged. A verdict therefore depends on this many later blocks
 /// and on nothing before, so that a reader may start anywhere.
-pub const MAX_UNDECIDED_BLOCKS: usize = 8;
+pub(crate) const MAX_UNDECIDED_BLOCKS: usize = 8;
 
 /// What the checksums say about a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,18 +28,18 @@ pub enum Verdict {
 
 /// One block as the chain sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
+pub(crate) struct Link {
     /// CRC-32C of the block; `None` when it does not decode.
-    pub crc: Option<u32>,
+    pub(crate) crc: Option<u32>,
     /// What lies between the block before and this one; span-name tables there belong to the checksum of the former.
-    pub lead: Lead,
+    pub(crate) lead: Lead,
     /// What the block says about its predecessor; `None` when it says nothing or does not decode.
-    pub claim: Option<u32>,
+    pub(crate) claim: Option<u32>,
 }
 
 /// Turns links, pushed in file order, into verdicts in the same order.
 #[derive(Debug, Default)]
-pub struct ChecksumChain {
+pub(crate) struct ChecksumChain {
     /// Blocks without a verdict so far; each one's checksum in its successor does not match.
     undecided: usize,
     last_crc: Option<u32>,
@@ -48,12 +48,12 @@ pub struct ChecksumChain {
 
 impl ChecksumChain {
     /// An empty chain.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Adds the next block in file order.
-    pub fn push(&mut self, link: Link) {
+    pub(crate) fn push(&mut self, link: Link) {
         if self.undecided > 0 {
             match (self.last_crc.and_then(|crc| link.lead.extend_crc(crc)), link.claim) {
                 (Some(crc), Some(claim)) if crc == claim => self.decide(Verdict::Sound),
@@ -71,19 +71,14 @@ impl ChecksumChain {
 
     /// Ends the chain. `last` is the verdict of the last block: a closing block vouches for itself by its form, any
     /// other last block is unchecked.
-    pub fn finish(&mut self, last: Verdict) {
+    pub(crate) fn finish(&mut self, last: Verdict) {
         self.decide(last);
         self.last_crc = None;
     }
 
     /// The verdict of the oldest block that has not been reported, once it is known.
-    pub fn next_verdict(&mut self) -> Option<Verdict> {
+    pub(crate) fn next_verdict(&mut self) -> Option<Verdict> {
         self.ready.pop_front()
-    }
-
-    /// Blocks that are waiting for a verdict.
-    pub fn undecided(&self) -> usize {
-        self.undecided
     }
 
     /// Gives the last undecided block its verdict; each one before it is a mismatch unless its witness is one.
@@ -118,7 +113,7 @@ mod tests {
                 _ => (None, None),
             };
             chain.push(Link { crc, lead: Lead::Adjacent, claim });
-            most_undecided = most_undecided.max(chain.undecided());
+            most_undecided = most_undecided.max(chain.undecided);
             seen.extend(std::iter::from_fn(|| chain.next_verdict()));
         }
         chain.finish(last);

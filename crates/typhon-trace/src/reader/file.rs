@@ -152,7 +152,7 @@ impl<A: ReadAt> TraceFile<A> {
 
     /// Reads and decodes the block at a position of an index, and asks the blocks after it what they know of it: the
     /// same verdict as a stream reader gives. Costs one more block as a rule, and at most
-    /// [`super::MAX_UNDECIDED_BLOCKS`] more.
+    /// eight more.
     ///
     /// # Errors
     /// As [`TraceFile::read_block`].

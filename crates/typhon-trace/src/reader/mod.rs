@@ -32,14 +32,17 @@ mod stream;
 mod verify;
 mod walk;
 
-pub use block_buffer::{BlockBuffer, BlockSummary, Closing, Events, MarkerIds};
-pub use chain::{ChecksumChain, Link, MAX_UNDECIDED_BLOCKS, Verdict};
+pub use block_buffer::{BlockBuffer, BlockSummary, Closing, Events};
+pub use chain::Verdict;
 pub use digest::{BlockDigest, Derived, TimeRange};
 pub use file::{BlockIndex, TraceFile};
-pub use notices::{MAX_NOTICES_PER_CODE, NoticeLog};
 pub use sections::Sections;
-pub use sequence::{FileChecks, Sequenced, Sequencer, Totals};
+pub use sequence::{Sequenced, Sequencer, Totals};
 pub use source::{FileSource, PipeSource, ReadAt, Source};
 pub use stream::{BlockFeed, CheckedBlock, Outcome, Preamble, ReadOptions, StreamReader};
 pub use verify::{BlockCheck, FileVerdict, Verifier, VerifyOptions, VerifyReport, verify};
 pub use walk::{BlockEntry, EndReason, Lead, SequenceEnd};
+
+use block_buffer::MarkerIds;
+use chain::{ChecksumChain, Link};
+use notices::NoticeLog;

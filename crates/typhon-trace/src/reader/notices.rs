@@ -3,11 +3,11 @@
 use crate::{Notice, NoticeCode};
 
 /// Notices kept per code; further ones are only counted.
-pub const MAX_NOTICES_PER_CODE: usize = 256;
+pub(crate) const MAX_NOTICES_PER_CODE: usize = 256;
 
 /// Collects notices in the order they are found.
 #[derive(Debug, Default, Clone)]
-pub struct NoticeLog {
+pub(crate) struct NoticeLog {
     kept: Vec<Notice>,
     codes: Vec<CodeCount>,
 }
@@ -21,12 +21,12 @@ struct CodeCount {
 
 impl NoticeLog {
     /// An empty log.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Adds a notice, or counts it when there are many with its code.
-    pub fn push(&mut self, notice: Notice) {
+    pub(crate) fn push(&mut self, notice: Notice) {
         let place = self.codes.iter().position(|entry| entry.code == notice.code);
         let place = place.unwrap_or_else(|| {
             self.codes.push(CodeCount { code: notice.code, kept: 0, dropped: 0 });
@@ -42,12 +42,12 @@ impl NoticeLog {
     }
 
     /// Adds many notices.
-    pub fn extend(&mut self, notices: impl IntoIterator<Item = Notice>) {
+    pub(crate) fn extend(&mut self, notices: impl IntoIterator<Item = Notice>) {
         notices.into_iter().for_each(|notice| self.push(notice));
     }
 
     /// What was kept so far.
-    pub fn kept(&self) -> &[Notice] {
+    pub(crate) fn kept(&self) -> &[Notice] {
         &self.kept
     }
 
@@ -59,7 +59,7 @@ impl NoticeLog {
     }
 
     /// All notices by file offset, those without a place first; one more per code that had too many.
-    pub fn into_sorted(self) -> Vec<Notice> {
+    pub(crate) fn into_sorted(self) -> Vec<Notice> {
         let mut notices = self.kept;
         notices.sort_by_key(|notice| (notice.offset, notice.block, notice.record));
         notices.extend(self.codes.iter().filter(|entry| entry.dropped > 0).map(|entry| {

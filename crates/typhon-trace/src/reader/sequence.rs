@@ -11,11 +11,11 @@ use crate::{Notice, NoticeCode};
 
 /// What the sequencer must know of the file before the first block.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct FileChecks {
+pub(crate) struct FileChecks {
     /// The file declares checksums.
-    pub checksums: bool,
+    pub(crate) checksums: bool,
     /// CRC-32C of the metadata tables and the span names before the first block.
-    pub tables_crc: u32,
+    pub(crate) tables_crc: u32,
 }
 
 /// Sums over all blocks.
@@ -75,7 +75,7 @@ pub struct Sequencer<T> {
 
 impl<T> Sequencer<T> {
     /// For a file; with `salvage`, blocks with a mismatching checksum are delivered as well.
-    pub fn new(checks: FileChecks, salvage: bool) -> Self {
+    pub(crate) fn new(checks: FileChecks, salvage: bool) -> Self {
         Self {
             checks,
             salvage,

@@ -294,7 +294,7 @@ pub type CheckedBlock = Sequenced<BlockBuffer>;
 /// Reads a trace from front to back on one thread. Memory is bounded by the largest block and the number of blocks
 /// whose checksums are undecided, not by the size of the input, except for tables, sections and names.
 ///
-/// A block is delivered once its checksum is known, usually one block later; see [`super::ChecksumChain`].
+/// A block is delivered once its checksum is known, usually one block later.
 #[derive(Debug)]
 pub struct StreamReader<S> {
     feed: BlockFeed<S>,
