@@ -165,13 +165,13 @@ impl IntervalReader {
         let reader = Self(Arc::clone(&stop));
         std::thread::Builder::new().name("Typhon.Gauges".to_owned()).spawn(move || {
             let (stopped, changed) = &*stop;
-            let mut guard = stopped.lock().unwrap_or_else(PoisonError::into_inner);
-            while !*guard {
-                drop(guard);
-                interval_over();
-                guard = stopped.lock().unwrap_or_else(PoisonError::into_inner);
+            loop {
+                let guard = stopped.lock().unwrap_or_else(PoisonError::into_inner);
                 let wait = changed.wait_timeout_while(guard, interval, |stopped| !*stopped);
-                guard = wait.unwrap_or_else(PoisonError::into_inner).0;
+                if *wait.unwrap_or_else(PoisonError::into_inner).0 {
+                    return;
+                }
+                interval_over();
             }
         })?;
         Ok(reader)

@@ -1,4 +1,4 @@
-//! Recorded files: whole, readable and equal to what was recorded; also when the recorder is killed or the disk full.
+//! Recorded files: whole, readable and equal to what was recorded; also when the disk is full.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod common;
@@ -6,13 +6,12 @@ mod common;
 use common::turn;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use typhon_profiler::events::{Event, NamedSpan, QueryArgs, TransactionCommit};
 use typhon_profiler::export::{Exporter, FileExporter};
 use typhon_profiler::session::{self, SessionOptions, SessionReport, Started};
-use typhon_profiler::{Span, emit, mark, name, span};
+use typhon_profiler::{emit, mark, name, span};
 use typhon_trace::NoticeCode;
 use typhon_trace::for_each_fixed_event;
 use typhon_trace::reader::{
@@ -222,83 +221,4 @@ fn b21_full_disk_leaves_a_readable_file_and_an_exact_count() {
         "{:?}",
         checked.findings
     );
-}
-
-/// Set for the process that is to be killed: the path of its trace.
-const VICTIM: &str = "TYPHON_TEST_VICTIM";
-/// Number of kills, 6 by default.
-const KILLS: &str = "TYPHON_TEST_KILLS";
-
-/// Does nothing unless it runs as the victim of the next test: records for ever and says how far it is.
-#[test]
-fn victim() {
-    let Ok(path) = std::env::var(VICTIM) else { return };
-    let exporters: Vec<Box<dyn Exporter>> = vec![Box::new(FileExporter::new(path))];
-    session::start(SessionOptions { mask: common::mask(common::ALL), exporters, ..Default::default() })
-        .unwrap();
-    let (step, start) = (name("step").unwrap(), std::time::Instant::now());
-    for value in 0.. {
-        mark(step, value);
-        let _span: Span<TransactionCommit> = span!(TransactionCommit::default());
-        if value % 100 == 0 {
-            println!("at {value} {}", start.elapsed().as_micros());
-        }
-    }
-}
-
-/// Lets a victim record for a while, kills it, and returns the last value that it had recorded a second before.
-fn kill_after(path: &Path, lifetime_us: u64) -> i32 {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--nocapture"])
-        .env(VICTIM, path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said: Vec<(i32, u64)> = Vec::new();
-    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-        let line = line.unwrap();
-        let Some((value, at)) = line.strip_prefix("at ").and_then(|rest| rest.split_once(' ')) else {
-            continue;
-        };
-        said.push((value.parse().unwrap(), at.parse().unwrap()));
-        if said.last().unwrap().1 >= lifetime_us {
-            break;
-        }
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let end = said.last().unwrap().1;
-    said.iter().rfind(|(_, at)| at + 1_000_000 <= end).map_or(0, |(value, _)| *value)
-}
-
-#[test]
-fn i10_killed_recorder_leaves_everything_older_than_a_second() {
-    let folder = tempfile::tempdir().unwrap();
-    let kills: u64 = std::env::var(KILLS).ok().map_or(6, |kills| kills.parse().unwrap());
-    let at_once = std::thread::available_parallelism().map_or(2, |threads| threads.get() as u64).min(3);
-    for first in (0..kills).step_by(at_once as usize) {
-        std::thread::scope(|scope| {
-            for kill in first..kills.min(first + at_once) {
-                let path = folder.path().join(format!("{kill}.typhon-trace"));
-                scope.spawn(move || check_kill(&path, 1_010_000 + kill * 7_919 % 400_000));
-            }
-        });
-    }
-}
-
-fn check_kill(path: &Path, lifetime_us: u64) {
-    let expected = kill_after(path, lifetime_us);
-    let report = verified(path);
-    assert!(report.findings.iter().any(|notice| notice.code == NoticeCode::NotClosedCleanly));
-    assert!(report.verdict <= FileVerdict::SoundWithNotices, "{:?}", report.findings);
-    let mut values: Vec<i32> = payloads(path)
-        .remove(&6)
-        .unwrap_or_default()
-        .iter()
-        .map(|payload| i32::from_le_bytes(payload[4..8].try_into().unwrap()))
-        .collect();
-    values.sort_unstable();
-    assert!(values.last().is_some_and(|last| *last >= expected), "{:?} of {expected}", values.last());
-    assert!(values.iter().zip(0..).all(|(value, index)| *value == index), "a gap in what was recorded");
-    assert!(path.with_extension("typhon-trace.sites").exists());
 }

@@ -140,6 +140,7 @@ mod unix {
                 work(0);
                 wait_for_parent();
             }
+            "record-for-ever" => crate::kills::record_for_ever(),
             "own-handler" => own_handler(),
             "ignored-hangup" => {
                 // SAFETY: no handler is involved.

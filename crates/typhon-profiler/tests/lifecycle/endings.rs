@@ -2,7 +2,7 @@
 
 use super::child::MARKS;
 use super::recording::Recording;
-use super::{Home, Life, TRACE};
+use super::{Home, TRACE};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
@@ -16,7 +16,6 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("b30_an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
     ("b10_exit_of_a_forked_child_leaves_the_file_alone", exit_of_a_forked_child_leaves_the_file_alone),
     ("b10_signal_to_a_forked_child_is_not_for_its_parent", signal_to_a_forked_child),
-    ("i10_a_killed_process_leaves_a_readable_file", a_killed_process_leaves_a_readable_file),
 ];
 
 /// The file is whole and has exactly these rounds of work.
@@ -108,17 +107,4 @@ fn signal_to_a_forked_child() {
     let home = Home::new();
     assert!(home.record("forked-and-terminated").is_well());
     assert_whole(&home.recording(TRACE), 2);
-}
-
-fn a_killed_process_leaves_a_readable_file() {
-    let home = Home::new();
-    let mut child = home.spawn_recording("wait");
-    let _output = wait_until_ready(&mut child);
-    let life = {
-        child.kill().unwrap();
-        Life::of(child.wait_with_output().unwrap())
-    };
-    assert_eq!(life.output.status.signal(), Some(libc::SIGKILL));
-    let recording = home.recording(TRACE);
-    assert!(!recording.is_whole, "and it says that it was not closed");
 }

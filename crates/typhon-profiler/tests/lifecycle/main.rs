@@ -9,6 +9,8 @@ mod child;
 #[cfg(unix)]
 mod endings;
 mod gauges;
+#[cfg(unix)]
+mod kills;
 mod recording;
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -30,7 +32,7 @@ fn main() -> ExitCode {
     tests.extend(beginnings::TESTS);
     tests.extend(gauges::TESTS);
     #[cfg(unix)]
-    tests.extend(endings::TESTS);
+    tests.extend([endings::TESTS, kills::TESTS].concat());
     let trial = |(name, test): &(&str, fn())| {
         let test = *test;
         Trial::test(*name, move || {
