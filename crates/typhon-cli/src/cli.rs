@@ -1,6 +1,7 @@
 //! The command line itself: names, options and help. They are a contract (brief 11 §5).
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Open, check, explain and repair .typhon-trace files.
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     /// Work with .typhon-trace files
     #[command(subcommand, arg_required_else_help = true)]
     Trace(Trace),
+    /// Record the garbage collections of a .NET process
+    Gc(Gc),
     /// Write shell completions to standard output
     Completions(Completions),
     /// Write man pages into a folder
@@ -392,6 +395,43 @@ pub(crate) enum Target {
     Csv,
     Perfetto,
     Chrome,
+}
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("target").required(true).args(["pid", "listen", "from", "command"])))]
+#[command(
+    after_help = "Every collection is shown when it has ended: as one line, or with --json as one object a line.
+Ctrl+C ends the recording; the file is complete then (exit code 130). A command's exit code is
+passed on; its standard output goes to standard error, so that the collections have their own.
+
+Examples:
+  typhon gc -o gc.typhon-trace --pid 4711 --duration 30s
+  typhon gc -o gc.typhon-trace -- dotnet run
+  typhon gc -o gc.typhon-trace --listen /tmp/gc.sock     then DOTNET_DiagnosticPorts=/tmp/gc.sock app
+  typhon gc -o gc.typhon-trace --from run.nettrace --json"
+)]
+pub(crate) struct Gc {
+    /// Trace file to write
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Stop after this time, such as 30s or 500ms
+    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    pub(crate) duration: Option<String>,
+    /// A running process
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+    /// Wait at this socket for a process that was started with DOTNET_DiagnosticPorts=PATH
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) listen: Option<PathBuf>,
+    /// A recorded stream, such as dotnet-trace writes; its clock is kept
+    #[arg(long, value_name = "FILE.nettrace", value_hint = ValueHint::FilePath)]
+    pub(crate) from: Option<PathBuf>,
+    /// A program to start, recorded from its first collection on (.NET 5 and newer)
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -19,6 +19,8 @@ pub(crate) enum Exit {
     NotATrace = 65,
     /// The input is missing or unreadable.
     NoInput = 66,
+    /// The process to be watched cannot be reached.
+    Unreachable = 69,
     /// A broken invariant of this program.
     Internal = 70,
     /// The output exists or cannot be created.

@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use common::{records, stream};
 use typhon_clr::ClrError;
 use typhon_clr::gc::{GcItem, GcRecord};
 use typhon_clr::ipc::{
-    Connector, Endpoint, ErrorCode, IpcError, Provider, ReverseListener, ReverseTarget, TraceRequest,
-    process_info, resume_runtime,
+    Bystanders, Connector, Endpoint, ErrorCode, IpcError, Provider, ReverseListener, ReverseTarget,
+    TraceRequest, process_info, resume_runtime,
 };
 use typhon_clr::session::{GcProgress, GcSession, GcSettings, TraceSession};
 
@@ -397,4 +397,36 @@ fn a_reverse_port_never_takes_over_or_removes_what_others_put_there() {
     std::fs::write(&path, "precious").unwrap();
     drop(listener);
     assert!(path.exists());
+}
+
+#[test]
+fn runtimes_that_are_not_the_target_are_let_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("port");
+    let listener = Arc::new(ReverseListener::bind(&path).unwrap());
+    let connect = |cookie| {
+        let mut stream = UnixStream::connect(&path).unwrap();
+        stream.write_all(&advertise(cookie)).unwrap();
+        stream
+    };
+    let _first = connect([1; 16]);
+    let mut target = ReverseTarget::new(Arc::clone(&listener), listener.accept(PATIENCE).unwrap().unwrap());
+    target.connect(PATIENCE).unwrap();
+    let mut bystanders = Bystanders::new(Arc::clone(&listener), target.advertise());
+    bystanders.let_go_on(PATIENCE).unwrap();
+    let _own = connect([1; 16]);
+    let bystander_path = path.clone();
+    let bystander =
+        std::thread::spawn(move || serve_reverse(Behaviour::default(), &bystander_path, [2; 16], 1));
+    while !bystander.is_finished() {
+        bystanders.let_go_on(PATIENCE).unwrap();
+    }
+    assert_eq!(bystander.join().unwrap(), [RESUME_RUNTIME]);
+    // Its next connection is held, not asked again and not closed.
+    let mut next = connect([2; 16]);
+    bystanders.let_go_on(PATIENCE).unwrap();
+    next.set_nonblocking(true).unwrap();
+    assert_eq!(next.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    // The target's own connection, taken in meanwhile, is there for its next command.
+    target.connect(SHORT).unwrap();
 }

@@ -4,6 +4,7 @@ mod conclusion;
 pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod export;
+pub(crate) mod gc;
 pub(crate) mod info;
 mod input;
 pub(crate) mod kinds;

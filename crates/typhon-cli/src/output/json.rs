@@ -84,14 +84,37 @@ pub(crate) fn document(value: &impl Serialize) -> Vec<u8> {
     out
 }
 
+/// A document on one line, for streams of documents.
+pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut out = Vec::new();
+    let written = value.serialize(&mut Serializer::with_formatter(&mut out, SafeCompact));
+    debug_assert!(written.is_ok());
+    out.push(b'\n');
+    out
+}
+
+/// Writes part of a string without what a terminal must not see.
+fn write_safe<W: ?Sized + Write>(out: &mut W, fragment: &str) -> io::Result<()> {
+    let mut safe = Vec::with_capacity(fragment.len());
+    push_escaped(&mut safe, fragment);
+    out.write_all(&safe)
+}
+
+/// Everything on one line, escaped as in documents.
+struct SafeCompact;
+
+impl Formatter for SafeCompact {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        write_safe(out, fragment)
+    }
+}
+
 /// Pretty printing that also escapes what a terminal must not see.
 struct SafePretty<'a>(PrettyFormatter<'a>);
 
 impl Formatter for SafePretty<'_> {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        let mut safe = Vec::with_capacity(fragment.len());
-        push_escaped(&mut safe, fragment);
-        out.write_all(&safe)
+        write_safe(out, fragment)
     }
 
     fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
@@ -143,6 +166,12 @@ mod tests {
     fn documents_escape_too() {
         let text = document(&serde_json::json!({"a\u{9b}": ["\u{202e}\x1b"]}));
         assert_eq!(String::from_utf8_lossy(&text), "{\n  \"a\\u009b\": [\n    \"\\u202e\\u001b\"\n  ]\n}\n");
+    }
+
+    #[test]
+    fn lines_escape_too_and_are_single() {
+        let text = line(&serde_json::json!({"a\u{9b}": ["\n", 1]}));
+        assert_eq!(String::from_utf8_lossy(&text), "{\"a\\u009b\":[\"\\n\",1]}\n");
     }
 
     #[test]

@@ -1,10 +1,37 @@
 //! Ctrl+C and termination: nothing half-written stays behind, and the exit code names the signal.
+//!
+//! A command that records asks for a first signal to be kept ([`keep_first`]), finishes its file and ends by itself. A
+//! second signal ends it as any other command.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Temporary files that exist at this moment. Global, since a signal reaches the process and no single command.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Whether the first signal is only kept.
+static KEEPS_FIRST: AtomicBool = AtomicBool::new(false);
+/// The signal that was kept, 0 before.
+static KEPT: AtomicI32 = AtomicI32::new(0);
+
+/// From now on the first signal ends nothing: the command looks for it with [`received`].
+pub(crate) fn keep_first() {
+    KEEPS_FIRST.store(true, Ordering::Relaxed);
+}
+
+/// The signal that was kept.
+pub(crate) fn received() -> Option<u8> {
+    let signal = KEPT.load(Ordering::Relaxed);
+    (signal != 0).then_some(signal as u8)
+}
+
+/// Is this signal the first one, and wanted by the command?
+#[cfg(unix)]
+fn keeps(signal: i32) -> bool {
+    KEEPS_FIRST.load(Ordering::Relaxed)
+        && KEPT.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
 
 /// Remembers a temporary file for removal on a signal.
 pub(crate) fn register(path: &Path) {
@@ -33,7 +60,8 @@ pub(crate) fn install() -> std::io::Result<()> {
     let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
     let mut signals = signal_hook::iterator::Signals::new(wanted.chain([SIGXFSZ]))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        if let Some(signal) = signals.forever().find(|&signal| signal != SIGXFSZ) {
+        let ends = |signal: &i32| *signal != SIGXFSZ && !keeps(*signal);
+        if let Some(signal) = signals.forever().find(ends) {
             // The guard is kept to the end: no file may become permanent while the process ends.
             let files = unfinished();
             for path in files.iter() {

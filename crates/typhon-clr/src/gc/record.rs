@@ -62,6 +62,8 @@ pub struct HeapSizes {
     pub promoted_bytes: u64,
     /// Whether the per-heap reports came too; without them `promoted_bytes` lacks the pinned objects.
     pub promoted_is_complete: bool,
+    /// Bytes of all generations before it, from the per-heap reports; `None` if they were lost.
+    pub size_before_bytes: Option<u64>,
 }
 
 /// One stop of all managed threads that the collector caused. Belongs to the process, not to a thread's work.

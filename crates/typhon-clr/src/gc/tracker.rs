@@ -84,10 +84,17 @@ struct Ended {
     thread: u64,
     generation: u32,
     stats: Option<HeapStats>,
-    pinned_survived_bytes: Option<u64>,
+    reported: Option<ReportedBytes>,
     /// Background collections of server GC send their report after their end.
     awaits_report: bool,
     committed_bytes: Option<u64>,
+}
+
+/// What a collection's per-heap reports add up to.
+#[derive(Debug, Clone, Copy, Default)]
+struct ReportedBytes {
+    pinned_survived: u64,
+    size_before: u64,
 }
 
 /// A collection's per-heap report while its parts arrive.
@@ -96,7 +103,7 @@ struct Report {
     thread: u64,
     is_background: bool,
     missing_heaps: u32,
-    pinned_survived_bytes: u64,
+    bytes: ReportedBytes,
     /// Set when the collection ended before its report began.
     owner: Option<u32>,
 }
@@ -273,13 +280,13 @@ impl Tracker {
             self.collections.len() - 1
         });
         let announced = self.collections[index].start.map(|start| start.kind);
-        let (pinned_survived_bytes, awaits_report) = self.take_report(thread, announced, end.count);
+        let (reported, awaits_report) = self.take_report(thread, announced, end.count);
         self.collections[index].end = Some(Ended {
             timestamp: now,
             thread,
             generation: end.generation,
             stats: None,
-            pinned_survived_bytes,
+            reported,
             awaits_report,
             committed_bytes: self.committed_bytes,
         });
@@ -287,7 +294,12 @@ impl Tracker {
     }
 
     /// The report that belongs to a collection that ends now on `thread`: bytes, and whether it is still to come.
-    fn take_report(&mut self, thread: u64, announced: Option<GcType>, count: u32) -> (Option<u64>, bool) {
+    fn take_report(
+        &mut self,
+        thread: u64,
+        announced: Option<GcType>,
+        count: u32,
+    ) -> (Option<ReportedBytes>, bool) {
         let runs_blocking = self.windows.contains_key(&thread);
         let may_be_background = !runs_blocking && announced.is_none_or(|kind| kind == GcType::BACKGROUND);
         if may_be_background
@@ -297,14 +309,14 @@ impl Tracker {
                 report.owner = Some(count);
                 return (None, true);
             }
-            let bytes = report.pinned_survived_bytes;
+            let bytes = report.bytes;
             self.reports.remove(&thread);
             return (Some(bytes), false);
         }
         if may_be_background && announced.is_some() {
             return (None, true);
         }
-        (self.blocking_report.take().map(|report| report.pinned_survived_bytes), false)
+        (self.blocking_report.take().map(|report| report.bytes), false)
     }
 
     fn on_heap_stats(&mut self, stats: &HeapStats, thread: u64, now: u64, out: &mut impl FnMut(GcRecord)) {
@@ -330,8 +342,8 @@ impl Tracker {
         if self.reports.len() >= MAX_WINDOWS {
             self.reports.clear();
         }
-        self.reports
-            .insert(thread, Report { thread, is_background, missing_heaps, pinned_survived_bytes: 0, owner });
+        let bytes = ReportedBytes::default();
+        self.reports.insert(thread, Report { thread, is_background, missing_heaps, bytes, owner });
         if missing_heaps == 0 {
             self.complete_report(thread, now, out);
         }
@@ -350,7 +362,10 @@ impl Tracker {
         report.missing_heaps -= 1;
         if let Some(pinned) = history.generation(PINNED) {
             let survived = pinned.pinned_survived.saturating_add(pinned.non_pinned_survived);
-            report.pinned_survived_bytes = report.pinned_survived_bytes.saturating_add(survived);
+            report.bytes.pinned_survived = report.bytes.pinned_survived.saturating_add(survived);
+        }
+        for generation in (0..history.generation_count()).filter_map(|index| history.generation(index)) {
+            report.bytes.size_before = report.bytes.size_before.saturating_add(generation.size_before);
         }
         if report.missing_heaps == 0 {
             self.complete_report(thread, now, out);
@@ -362,7 +377,7 @@ impl Tracker {
         match report.owner {
             Some(count) => {
                 if let Some(end) = self.ended_mut(count) {
-                    end.pinned_survived_bytes = Some(report.pinned_survived_bytes);
+                    end.reported = Some(report.bytes);
                     end.awaits_report = false;
                 }
                 self.report_if_complete(count, now, out);
@@ -442,7 +457,7 @@ impl Tracker {
             generation: end.generation,
             start: open.start,
             pause_ticks: open.pause_ticks,
-            heap: end.stats.map(|stats| heap_sizes(&stats, end.pinned_survived_bytes)),
+            heap: end.stats.map(|stats| heap_sizes(&stats, end.reported)),
             committed_bytes: end.committed_bytes,
         }));
     }
@@ -465,14 +480,15 @@ impl Open {
     }
 }
 
-fn heap_sizes(stats: &HeapStats, pinned_survived_bytes: Option<u64>) -> HeapSizes {
+fn heap_sizes(stats: &HeapStats, reported: Option<ReportedBytes>) -> HeapSizes {
     let others = stats.promoted_bytes[..PINNED].iter().fold(0u64, |sum, &bytes| sum.saturating_add(bytes));
     // Runtimes leave the pinned heap out of the statistics; the per-heap reports have it.
-    let pinned = stats.promoted_bytes[PINNED].max(pinned_survived_bytes.unwrap_or(0));
+    let pinned = stats.promoted_bytes[PINNED].max(reported.map_or(0, |bytes| bytes.pinned_survived));
     HeapSizes {
         size_bytes: stats.size_bytes,
         promoted_bytes: others.saturating_add(pinned),
-        promoted_is_complete: pinned_survived_bytes.is_some(),
+        promoted_is_complete: reported.is_some(),
+        size_before_bytes: reported.map(|bytes| bytes.size_before),
     }
 }
 

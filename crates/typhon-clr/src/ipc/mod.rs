@@ -23,4 +23,4 @@ pub use message::{
     Request, TraceRequest,
 };
 #[cfg(unix)]
-pub use reverse::{Incoming, ReverseListener, ReverseTarget};
+pub use reverse::{Bystanders, Incoming, ReverseListener, ReverseTarget};

@@ -1,15 +1,21 @@
+use std::collections::HashMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
 use super::connection::{Wait, wait_for_any};
 use super::message::ADVERTISE_BYTES;
-use super::{Advertise, Connection, Connector};
+use super::{Advertise, Connection, Connector, Request};
 use crate::ClrError;
+
+/// What a runtime that has connected may take to introduce itself, however short the wait for it was.
+const INTRODUCTION_TIMEOUT: Duration = Duration::from_millis(100);
+/// Connections of bystanders that are held at most.
+const MAX_HELD: usize = 64;
 
 /// A socket to which runtimes connect that were started with `DOTNET_DiagnosticPorts=PATH`.
 ///
@@ -20,6 +26,8 @@ pub struct ReverseListener {
     listener: UnixListener,
     path: PathBuf,
     inode: Option<u64>,
+    /// A connection that [`Bystanders`] took in and that is its target's.
+    set_aside: Mutex<Option<Incoming>>,
 }
 
 /// A runtime that has connected and introduced itself.
@@ -40,7 +48,12 @@ impl ReverseListener {
         let doing = "creating the socket for runtimes to connect to";
         let listener = UnixListener::bind(path).map_err(ClrError::io(doing))?;
         let metadata = path.metadata().map_err(ClrError::io(doing))?;
-        let bound = Self { listener, path: path.to_owned(), inode: Some(metadata.ino()) };
+        let bound = Self {
+            listener,
+            path: path.to_owned(),
+            inode: Some(metadata.ino()),
+            set_aside: Mutex::default(),
+        };
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).map_err(ClrError::io(doing))?;
         bound.listener.set_nonblocking(true).map_err(ClrError::io(doing))?;
         Ok(bound)
@@ -52,6 +65,14 @@ impl ReverseListener {
     /// [`ClrError::Ipc`] when something else than a runtime connected, [`ClrError::Timeout`] when it did not introduce
     /// itself, or [`ClrError::Io`]. The listener stays usable.
     pub fn accept(&self, timeout: Duration) -> Result<Option<Incoming>, ClrError> {
+        let set_aside = self.set_aside.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if set_aside.is_some() {
+            return Ok(set_aside);
+        }
+        self.accept_new(timeout)
+    }
+
+    fn accept_new(&self, timeout: Duration) -> Result<Option<Incoming>, ClrError> {
         let wait =
             Wait { deadline: Instant::now() + timeout, timeout, doing: "waiting for a runtime to connect" };
         let stream = loop {
@@ -69,7 +90,9 @@ impl ReverseListener {
         };
         let mut connection = Connection::from_stream(stream)?;
         let mut bytes = [0; ADVERTISE_BYTES];
-        connection.read_exact(&mut bytes, Wait { doing: "reading a runtime's introduction", ..wait })?;
+        let deadline = wait.deadline.max(Instant::now() + INTRODUCTION_TIMEOUT);
+        let doing = "reading a runtime's introduction";
+        connection.read_exact(&mut bytes, Wait { deadline, doing, ..wait })?;
         Ok(Some(Incoming { advertise: Advertise::parse(&bytes)?, connection }))
     }
 }
@@ -123,5 +146,47 @@ impl Connector for ReverseTarget {
                 }
             }
         }
+    }
+}
+
+/// Runtimes that connect to the socket of a session without being its target.
+///
+/// A program passes its environment on to the programs that it starts, `DOTNET_DiagnosticPorts` included. Their
+/// runtimes connect too, and wait for ever unless somebody lets them go on.
+#[derive(Debug)]
+pub struct Bystanders {
+    listener: Arc<ReverseListener>,
+    target: Advertise,
+    /// The next connection of each: a runtime whose connection is closed connects again at once.
+    held: HashMap<[u8; 16], Option<Connection>>,
+}
+
+impl Bystanders {
+    /// Everybody but `target`.
+    pub fn new(listener: Arc<ReverseListener>, target: Advertise) -> Self {
+        Self { listener, target, held: HashMap::new() }
+    }
+
+    /// Lets those go on that have connected since the last call; does not wait for any. Call it now and then.
+    ///
+    /// # Errors
+    /// As [`ReverseListener::accept`] and [`Connection::request`]: of one runtime, the others come with the next call.
+    pub fn let_go_on(&mut self, timeout: Duration) -> Result<(), ClrError> {
+        while let Some(mut incoming) = self.listener.accept_new(Duration::ZERO)? {
+            let cookie = incoming.advertise.cookie;
+            if cookie == self.target.cookie {
+                let mut set_aside = self.listener.set_aside.lock().unwrap_or_else(PoisonError::into_inner);
+                *set_aside = Some(incoming);
+            } else if let Some(next) = self.held.get_mut(&cookie) {
+                *next = Some(incoming.connection);
+            } else {
+                if self.held.len() >= MAX_HELD {
+                    self.held.clear();
+                }
+                incoming.connection.request(&Request::ResumeRuntime, timeout, "letting a runtime go on")?;
+                self.held.insert(cookie, None);
+            }
+        }
+        Ok(())
     }
 }

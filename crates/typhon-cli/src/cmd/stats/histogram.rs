@@ -7,6 +7,7 @@ use crate::output::stream::Style;
 use crate::output::units::{count, duration, plural};
 use serde_json::{Value, json};
 use typhon_analysis::filter::nearest;
+use typhon_analysis::quantile::Durations;
 use typhon_analysis::stats::Row;
 
 /// Columns of the longest bar when the terminal's width is unknown.
@@ -20,18 +21,24 @@ pub(super) fn render(rows: &[Row], name: &str, style: &Style) -> Result<Vec<u8>,
     if style.json {
         return Ok(json::document(&document(row)));
     }
-    let bins = row.durations_ns.octaves();
+    let text = format!("{}  {}\n", printable(&row.key), plural(row.spans, "span"));
+    Ok((text + &bars(&row.durations_ns, style)).into_bytes())
+}
+
+/// One line an octave of durations.
+pub(in crate::cmd) fn bars(durations_ns: &Durations, style: &Style) -> String {
+    let bins = durations_ns.octaves();
     let largest = bins.iter().map(|(_, _, n)| *n).max().unwrap_or(1).max(1);
     let width = style.width().map_or(BAR_WIDTH, |width| width.saturating_sub(LABEL_WIDTH).max(BAR_WIDTH_MIN));
-    let mut text = format!("{}  {}\n", printable(&row.key), plural(row.spans, "span"));
+    let mut text = String::new();
     for (from, to, n) in &bins {
         let range = format!("{} – {}", ns(*from), ns(*to));
-        let share = *n as f64 * 100.0 / row.spans.max(1) as f64;
+        let share = *n as f64 * 100.0 / durations_ns.count().max(1) as f64;
         let line = format!("{range:>19}  {:>9} {share:>5.1} %  {}", count(*n), bar(*n, largest, width));
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    Ok(text.into_bytes())
+    text
 }
 
 fn find<'a>(rows: &'a [Row], name: &str) -> Result<&'a Row, Failure> {

@@ -1,7 +1,7 @@
 //! `typhon trace stats`: where did the time go?
 
-mod histogram;
-mod text;
+pub(super) mod histogram;
+pub(super) mod text;
 
 use super::input::{Input, shown};
 use super::notices;

@@ -213,7 +213,7 @@ fn wrapped(parts: impl Iterator<Item = String>, gap: &str, width: Option<usize>)
     text
 }
 
-pub(super) fn gc(gc: &GcSummary) -> String {
+pub(in crate::cmd) fn gc(gc: &GcSummary) -> String {
     let by_generation: Vec<String> =
         gc.collections.iter().map(|(generation, n)| format!("gen{generation} {}", count(*n))).collect();
     let all: u64 = gc.collections.values().sum();

@@ -104,6 +104,9 @@ impl Script {
     fn heap_report(&mut self, timestamp: u64, thread: u64, pinned: u64) -> &mut Self {
         let mut payload = vec![0; 82 + 4 + 5 * 80];
         payload[82] = 5;
+        // Each heap was three times as large as what survived of its pinned objects.
+        payload[86..][..8].copy_from_slice(&(pinned * 2).to_le_bytes());
+        payload[86 + 4 * 80..][..8].copy_from_slice(&pinned.to_le_bytes());
         let pinned_survived = 86 + 4 * 80 + 7 * 8;
         payload[pinned_survived..][..8].copy_from_slice(&pinned.to_le_bytes());
         self.decoded(timestamp, thread, 204, 3, &payload)
@@ -231,6 +234,7 @@ fn g4_a_blocking_collection_gives_start_end_and_suspension() {
             size_bytes: [5000, 0, 0, 0, 0],
             promoted_bytes: 1050,
             promoted_is_complete: true,
+            size_before_bytes: Some(150),
         }),
         committed_bytes: Some(1023),
     };
@@ -353,6 +357,7 @@ fn server_background_reports_follow_the_end() {
     script.report(43, 2, true, &[70, 30]);
     let heap = script.end_of(5).heap.unwrap();
     assert_eq!((heap.promoted_bytes, heap.promoted_is_complete), (1100, true));
+    assert_eq!(heap.size_before_bytes, Some(300), "all heaps, all generations");
 }
 
 #[test]
@@ -442,6 +447,7 @@ fn known_sizes_are_kept_when_only_the_report_is_missing() {
     script.start(2, 1, 1, GcType::BACKGROUND).end(7, 2, 1).stats(8, 2, 77).finish(50);
     let heap = script.end_of(1).heap.unwrap();
     assert_eq!((heap.size_bytes[0], heap.promoted_bytes, heap.promoted_is_complete), (77, 1000, false));
+    assert_eq!(heap.size_before_bytes, None);
     assert_eq!(script.losses(LossKind::EndWithoutSizes), 0);
 }
 

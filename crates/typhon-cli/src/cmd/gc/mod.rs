@@ -1,0 +1,114 @@
+//! `typhon gc`: the garbage collections of a .NET process as a trace.
+//!
+//! A source — a recorded stream ([`replay`]) or a running process ([`live`]) — delivers the collector's records.
+//! [`Recording`](recording::Recording) shows each collection and hands everything to
+//! [`TraceFile`](trace_file::TraceFile), which alone knows the trace format. Data flows that way only.
+
+#[cfg(unix)]
+mod live;
+mod recording;
+mod replay;
+mod trace_file;
+mod view;
+
+use super::conclusion::check_closed;
+use crate::cli::Gc;
+use crate::failure::Failure;
+use crate::output::file::OutputFile;
+use crate::output::signals;
+use crate::output::stream::Style;
+use recording::Recording;
+use typhon_analysis::filter;
+
+/// Added to a signal's number for the exit code.
+const SIGNAL_EXIT: u8 = 128;
+
+pub(crate) fn run(args: &Gc, style: &Style) -> Result<u8, Failure> {
+    let duration_ns = args.duration.as_deref().map(parse_duration).transpose()?;
+    let file = OutputFile::create(&args.output, args.force, args.from.as_deref())?;
+    signals::keep_first();
+    let mut recording = Recording::new(&args.output, file.writer()?, style);
+    let ended = match &args.from {
+        Some(path) => replay::replay(path, &mut recording)?,
+        None => watch(args, duration_ns, &mut recording)?,
+    };
+    let signal_exit = || signals::received().map(|signal| SIGNAL_EXIT | signal);
+    let Some(mut finished) = recording.finish(ended.stop_ticks) else {
+        style.say("nothing was recorded: no runtime was there yet");
+        return Ok(signal_exit().unwrap_or_else(|| ended.exit_code()));
+    };
+    check_closed(&mut finished.written, &args.output)?;
+    finished.bytes = file.finish()?;
+    view::conclude(&finished, &args.output, style)?;
+    // A command may go on after its recording has ended.
+    let exit = ended.exit_code();
+    Ok(signal_exit().unwrap_or(exit))
+}
+
+/// How a source ended.
+#[derive(Debug, Default)]
+struct Ended {
+    /// When the recording ended, in ticks of the trace; `None` for the time of the last record.
+    stop_ticks: Option<i64>,
+    /// The command that was started, if it was.
+    #[cfg(unix)]
+    command: Option<live::StartedCommand>,
+}
+
+impl Ended {
+    /// The exit code: that of the command, once it has ended, or our own.
+    fn exit_code(self) -> u8 {
+        #[cfg(unix)]
+        if let Some(code) = self.command.and_then(live::StartedCommand::wait) {
+            return code;
+        }
+        0
+    }
+}
+
+#[cfg(unix)]
+fn watch(args: &Gc, duration_ns: Option<u64>, recording: &mut Recording<'_>) -> Result<Ended, Failure> {
+    let limit = duration_ns.map(std::time::Duration::from_nanos);
+    match (args.pid, &args.listen) {
+        (Some(process_id), _) => live::attach(process_id, recording, limit),
+        (None, Some(path)) => live::listen(path, recording, limit),
+        (None, None) => live::start(&args.command, recording, limit),
+    }
+}
+
+#[cfg(not(unix))]
+fn watch(_: &Gc, _: Option<u64>, _: &mut Recording<'_>) -> Result<Ended, Failure> {
+    Err(Failure::new(
+        crate::failure::Exit::Unreachable,
+        "running processes can be watched on Unix systems only",
+    )
+    .hint("record with dotnet-trace, then use --from"))
+}
+
+/// `30s`, `500ms`: a time with its unit, in ns.
+fn parse_duration(text: &str) -> Result<u64, Failure> {
+    let wrong = || {
+        Failure::usage(format!("--duration: {} is not a time", crate::output::escape::printable(text)))
+            .hint("a number with a unit, such as 30s or 500ms")
+    };
+    if text.contains("..") {
+        return Err(wrong());
+    }
+    let range = filter::parse_time_range(&format!("0s..={text}")).map_err(|_| wrong())?;
+    let ns = range.to.map(|to| to.as_f64()).filter(|ns| *ns > 0.0).ok_or_else(wrong)?;
+    Ok(ns as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_duration;
+
+    #[test]
+    fn durations_have_a_unit() {
+        assert_eq!(parse_duration("500ms").ok(), Some(500_000_000));
+        assert_eq!(parse_duration("1.5s").ok(), Some(1_500_000_000));
+        for wrong in ["", "abc", "-1s", "1s..2s", "0s"] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

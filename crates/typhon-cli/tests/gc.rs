@@ -1,0 +1,313 @@
+//! `typhon gc`: recorded streams give exactly the expected records, and every way to end leaves a sound file.
+
+mod common;
+
+use common::{Run, arg, read_packed, repository, typhon};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Recorded streams of the repository, without extension.
+fn streams() -> Vec<PathBuf> {
+    let folder = repository().join("corpus/nettrace");
+    let files = std::fs::read_dir(&folder).expect("the folder of recorded streams");
+    let paths = files.map(|file| file.expect("a folder entry").path());
+    let streams = paths.filter(|path| path.extension().is_some_and(|ending| ending == "nettrace"));
+    let stems: Vec<PathBuf> = streams.map(|path| path.with_extension("")).collect();
+    assert!(stems.len() >= 6, "{stems:?}");
+    stems
+}
+
+fn stream(name: &str) -> PathBuf {
+    repository().join("corpus/nettrace").join(name).with_extension("nettrace")
+}
+
+fn replay(from: &Path, output: &Path) -> Run {
+    typhon(&["gc", "-o", arg(output), "--from", arg(from), "--json"])
+}
+
+/// The records of a trace, in the form of the expected files.
+fn recorded(trace: &Path) -> Vec<Value> {
+    let dump = typhon(&["trace", "dump", arg(trace), "--format", "jsonl", "--time", "raw"]).expect(0);
+    let mut records: Vec<Value> = dump.json_lines().iter().filter_map(reduced).collect();
+    sort(&mut records);
+    records
+}
+
+fn reduced(line: &Value) -> Option<Value> {
+    let fields = &line["fields"];
+    Some(match line["id"].as_u64()? {
+        7 => json!({
+            "kind": 7, "ts": line["ts"], "generation": fields["generation"], "reason": fields["reason"],
+            "type": fields["type"], "count": fields["count"],
+        }),
+        8 => json!({
+            "kind": 8, "ts": line["ts"], "generation": fields["generation"], "count": fields["count"],
+            "pauseDurationTicks": fields["pauseDurationTicks"], "promotedBytes": fields["promotedBytes"],
+            "sizeAfter": [fields["gen0SizeAfter"], fields["gen1SizeAfter"], fields["gen2SizeAfter"],
+                fields["lohSizeAfter"], fields["pohSizeAfter"]],
+            "totalCommittedBytes": fields["totalCommittedBytes"],
+        }),
+        75 => {
+            assert_eq!((&line["parentSpanId"], &line["traceId"]), (&Value::Null, &Value::Null), "G-5");
+            json!({ "kind": 75, "ts": line["ts"], "durationTicks": line["dur"], "reason": fields["reason"] })
+        }
+        77 => return None,
+        other => panic!("kind {other} in a recording without losses"),
+    })
+}
+
+fn sort(records: &mut [Value]) {
+    records.sort_by_key(|record| (record["ts"].as_u64(), record["kind"].as_u64()));
+}
+
+#[track_caller]
+fn assert_sound(trace: &Path) {
+    let verdict = typhon(&["trace", "verify", arg(trace), "--deep", "--json"]).expect(0).json();
+    assert_eq!(verdict["verdict"], "sound");
+}
+
+#[test]
+fn recorded_streams_become_sound_traces_with_exactly_the_expected_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for stem in streams() {
+        let output = folder.path().join("out.typhon-trace");
+        let run = replay(&stem.with_extension("nettrace"), &output).expect(0);
+        assert_eq!(run.stderr, "");
+        assert_sound(&output);
+        let expected = read_packed(&stem, "json").expect("expected records");
+        let expected: Value = serde_json::from_str(&expected).expect("JSON");
+        let mut records = expected["expectedRecords"].as_array().expect("a list").clone();
+        for record in &mut records {
+            let fields = record.as_object_mut().expect("an object");
+            fields.retain(|name, _| !name.ends_with("Known"));
+        }
+        sort(&mut records);
+        assert_eq!(recorded(&output), records, "{}", stem.display());
+        let info = typhon(&["trace", "info", arg(&output), "--json"]).expect(0).json();
+        assert_eq!(info["clock"]["frequency"], expected["trace"]["qpcFrequency"], "the clock is kept");
+        check_output(&run, &records);
+        std::fs::remove_file(&output).expect("the output is there");
+    }
+}
+
+/// One object a collection, and one at the end.
+fn check_output(run: &Run, records: &[Value]) {
+    let mut lines = run.json_lines();
+    let conclusion = lines.pop().expect("a conclusion");
+    common::schema::check(&conclusion, "gc.json");
+    assert_eq!((&conclusion["losses"], &conclusion["dropped"]), (&json!([]), &json!(0)));
+    let suspensions = records.iter().filter(|record| record["kind"] == 75).count();
+    assert_eq!(conclusion["gc"]["pauses"]["count"], json!(suspensions));
+    let ends: Vec<&Value> = records.iter().filter(|record| record["kind"] == 8).collect();
+    assert_eq!(lines.len(), ends.len());
+    for line in &lines {
+        common::schema::check(line, "gc-collection.json");
+        let end = ends.iter().find(|end| end["count"] == line["count"]).expect("its record");
+        assert_eq!(
+            (&line["sizeAfterBytes"], &line["pauseNs"]),
+            (&end["sizeAfter"], &end["pauseDurationTicks"])
+        );
+        // A recording may begin inside a collection, behind its report.
+        assert!(line["type"].is_null() || line["sizeBeforeBytes"].as_u64() > Some(0), "{line}");
+    }
+}
+
+#[test]
+fn text_has_a_line_a_collection_and_a_summary() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("out.typhon-trace");
+    let run = typhon(&["gc", "-o", arg(&output), "--from", arg(&stream("net8-server"))]).expect(0);
+    let lines = run.stdout.lines().filter(|line| line.starts_with('#'));
+    let form = regex::Regex::new(
+        r"^#\d+ gen[012] (blocking|background|foreground) [\w-]+  pause [\d.]+ (ms|µs|ns)  heap [\d.]+(→| [KM]iB→)[\d.]+ [KM]iB$",
+    );
+    let form = form.expect("an expression");
+    assert_eq!(lines.inspect(|line| assert!(form.is_match(line), "{line}")).count(), 63);
+    for part in ["gc      63 collections (gen0 ", "suspended ", "█", "heap    ", "out.typhon-trace  "] {
+        assert!(run.stdout.contains(part), "{part} is not in\n{}", run.stdout);
+    }
+}
+
+#[test]
+fn a_cut_stream_keeps_what_came_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (cut, output) = (folder.path().join("cut.nettrace"), folder.path().join("out.typhon-trace"));
+    let bytes = std::fs::read(stream("net8-server")).expect("a recorded stream");
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).expect("a copy");
+    let run = replay(&cut, &output).expect(0);
+    let conclusion = run.json_lines().pop().expect("a conclusion");
+    common::schema::check(&conclusion, "gc.json");
+    let losses = conclusion["losses"].as_array().expect("a list");
+    assert!(losses.iter().any(|loss| loss["code"] == "broken-off"), "{losses:?}");
+    assert_sound(&output);
+    assert!(conclusion["records"].as_u64() > Some(50), "{conclusion}");
+}
+
+#[test]
+fn damage_stops_the_stream_at_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (bad, output) = (folder.path().join("bad.nettrace"), folder.path().join("out.typhon-trace"));
+    let mut bytes = std::fs::read(stream("net8-server")).expect("a recorded stream");
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 4096].fill(0xFF);
+    std::fs::write(&bad, &bytes).expect("a copy");
+    let run = replay(&bad, &output).expect(0);
+    let conclusion = run.json_lines().pop().expect("a conclusion");
+    assert!(conclusion["losses"].to_string().contains("everything before is kept"), "{conclusion}");
+    assert_sound(&output);
+}
+
+#[test]
+fn what_is_no_stream_is_no_input_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    for content in ["", "Nettrace", "this is something else"] {
+        std::fs::write(&input, content).expect("a file");
+        let run = replay(&input, &output).expect(65);
+        assert!(run.stderr.starts_with("error: this is no recorded event stream"), "{}", run.stderr);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1);
+    }
+    replay(&folder.path().join("missing"), &output).expect(66);
+}
+
+#[test]
+fn command_lines_are_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("out");
+    let output = arg(&output);
+    for wrong in [
+        &["gc", "-o", output][..],
+        &["gc", "--pid", "1"],
+        &["gc", "-o", output, "--pid", "1", "--listen", "x"],
+        &["gc", "-o", output, "--pid", "x"],
+        &["gc", "-o", output, "--pid", "1", "--duration", "soon"],
+        &["gc", "-o", output, "--from", "x", "--duration", "1s"],
+    ] {
+        typhon(wrong).expect(64);
+    }
+    std::fs::write(output, "mine").expect("a file");
+    let exists = typhon(&["gc", "-o", output, "--from", arg(&stream("net8-server"))]).expect(73);
+    assert!(exists.stderr.contains("--force"), "{}", exists.stderr);
+    assert_eq!(std::fs::read(output).expect("the file"), b"mine");
+}
+
+#[cfg(unix)]
+mod targets {
+    use super::*;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::process::{Child, Command, Stdio};
+
+    #[test]
+    fn processes_that_cannot_be_watched_are_one_clear_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = folder.path().join("out");
+        let output = arg(&output);
+        let gone = typhon(&["gc", "-o", output, "--pid", "4194304"]).expect(69);
+        assert_eq!(gone.stderr, "error: no process 4194304\n");
+        let ours = std::process::id().to_string();
+        let other = typhon(&["gc", "-o", output, "--pid", &ours]).expect(69);
+        assert!(other.stderr.contains("DOTNET_EnableDiagnostics"), "{}", other.stderr);
+        assert_eq!(other.stderr.lines().count(), 1, "{}", other.stderr);
+        let quick = typhon(&["gc", "-o", output, "--", "true"]).expect(69);
+        assert!(quick.stderr.contains("no .NET runtime had connected"), "{}", quick.stderr);
+        typhon(&["gc", "-o", output, "--", "/no/such/program"]).expect(66);
+        typhon(&["gc", "-o", output, "--listen", "/no/such/folder/socket"]).expect(73);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+    }
+
+    /// The runtime's side of a connection on a reverse port: introduction, one request.
+    fn connect(socket: &Path) -> (UnixStream, [u8; 2]) {
+        let mut stream = loop {
+            match UnixStream::connect(socket) {
+                Ok(stream) => break stream,
+                // The command is still starting.
+                Err(_) => std::thread::yield_now(),
+            }
+        };
+        let introduction = [&b"ADVR_V1\0"[..], &[7; 16], &4711u64.to_le_bytes(), &[0; 2]].concat();
+        stream.write_all(&introduction).expect("the other side listens");
+        let mut header = [0; 20];
+        stream.read_exact(&mut header).expect("a request");
+        let size = u16::from_le_bytes([header[14], header[15]]);
+        let mut payload = vec![0; usize::from(size) - header.len()];
+        stream.read_exact(&mut payload).expect("a request");
+        (stream, [header[16], header[17]])
+    }
+
+    fn answer(stream: &mut UnixStream, payload: &[u8]) {
+        let size = (20 + payload.len()) as u16;
+        let message = [&b"DOTNET_IPC_V1\0"[..], &size.to_le_bytes(), &[0xFF, 0, 0, 0], payload].concat();
+        stream.write_all(&message).expect("the other side reads");
+    }
+
+    /// A runtime that sends `bytes`, the last one only when it is told to stop.
+    fn serve(socket: &Path, bytes: &[u8]) {
+        let (mut stream, command) = connect(socket);
+        assert_eq!(command, [2, 3], "CollectTracing2");
+        answer(&mut stream, &1u64.to_le_bytes());
+        let (mut control, command) = connect(socket);
+        assert_eq!(command, [4, 1], "ResumeRuntime");
+        answer(&mut control, &0u32.to_le_bytes());
+        let (last, most) = bytes.split_last().expect("a stream");
+        stream.write_all(most).expect("the other side reads");
+        let (mut control, command) = connect(socket);
+        assert_eq!(command, [2, 1], "StopTracing");
+        stream.write_all(&[*last]).expect("the other side reads");
+        drop(stream);
+        answer(&mut control, &1u64.to_le_bytes());
+    }
+
+    fn spawn(arguments: &[&str]) -> Child {
+        let mut command = common::command();
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the binary starts")
+    }
+
+    fn interrupt(child: &Child) {
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.expect("kill exists").success());
+    }
+
+    #[test]
+    fn ctrl_c_stops_the_session_and_leaves_a_whole_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (socket, output) = (folder.path().join("port"), folder.path().join("out"));
+        let bytes = std::fs::read(stream("net8-workstation-concurrent")).expect("a recorded stream");
+        let mut child = spawn(&["gc", "-o", arg(&output), "--json", "--listen", arg(&socket)]);
+        let runtime = std::thread::spawn(move || serve(&socket, &bytes));
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        lines.next().expect("a collection").expect("UTF-8");
+        interrupt(&child);
+        let rest: Vec<String> = lines.map(|line| line.expect("UTF-8")).collect();
+        assert_eq!(child.wait().expect("it ends").code(), Some(130));
+        runtime.join().expect("the runtime saw a proper end");
+        let conclusion: Value = serde_json::from_str(rest.last().expect("a conclusion")).expect("JSON");
+        common::schema::check(&conclusion, "gc.json");
+        assert_eq!(conclusion["losses"], json!([]));
+        assert_sound(&output);
+        // Another clock than the host's, so times moved; lengths and sizes did not.
+        let without_times = |records: Vec<Value>| -> Vec<Value> {
+            let strip = |mut record: Value| {
+                record.as_object_mut().expect("an object").remove("ts");
+                record
+            };
+            records.into_iter().map(strip).collect()
+        };
+        let replayed = folder.path().join("replayed");
+        replay(&stream("net8-workstation-concurrent"), &replayed).expect(0);
+        assert_eq!(without_times(recorded(&output)), without_times(recorded(&replayed)));
+    }
+
+    #[test]
+    fn ctrl_c_before_any_runtime_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (socket, output) = (folder.path().join("port"), folder.path().join("out"));
+        let mut child = spawn(&["gc", "-o", arg(&output), "--listen", arg(&socket)]);
+        let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
+        said.next().expect("that it waits").expect("UTF-8");
+        interrupt(&child);
+        assert_eq!(child.wait().expect("it ends").code(), Some(130));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+    }
+}
