@@ -7,7 +7,7 @@
 
 use crate::clock::Ticks;
 use crate::event::{is_on, put_instant};
-use crate::memory;
+use crate::{fork, memory};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -64,7 +64,10 @@ impl fmt::Debug for Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        lock().sources.retain(|source| !Arc::ptr_eq(source, &self.source));
+        // A thread that a forked child does not have may hold the lock for ever; nothing is read there anyway.
+        if !fork::is_child() {
+            lock().sources.retain(|source| !Arc::ptr_eq(source, &self.source));
+        }
     }
 }
 
@@ -82,7 +85,9 @@ impl Drop for Registration {
 /// ```
 pub fn register(source: impl GaugeSource + 'static) -> Registration {
     let source: Arc<dyn GaugeSource> = Arc::new(source);
-    lock().sources.push(Arc::clone(&source));
+    if !fork::is_child() {
+        lock().sources.push(Arc::clone(&source));
+    }
     Registration { source }
 }
 

@@ -109,6 +109,9 @@ impl Init {
 
     /// Starts the recording that the configuration asks for. Does nothing if one runs.
     pub fn start(self) -> Status {
+        if fork::is_child() {
+            return Status::Off;
+        }
         first_use::is_not_awaited();
         let mut turn = lock(&TURN);
         let is_plain = self.is_plain();
@@ -151,6 +154,9 @@ pub fn init() -> Status {
 /// Ends the recording: everything recorded is in the file when this returns, and the file is closed. `None` when none
 /// runs. Takes a few milliseconds, at most 7 s when the disk does not keep up.
 pub fn shutdown() -> Option<SessionReport> {
+    if fork::is_child() {
+        return None;
+    }
     lock(&TURN).gauges = None;
     session::stop()
 }
@@ -184,7 +190,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Process {
     fn start(&self, turn: &mut Turn) -> Status {
-        if !self.resolved.options.enabled || fork::is_child() {
+        if !self.resolved.options.enabled {
             return Status::Off;
         }
         if session::is_running() {

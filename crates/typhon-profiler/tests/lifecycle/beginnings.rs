@@ -83,7 +83,7 @@ fn overrides_arguments_and_gates_decide() {
     assert!(life.is_well(), "{:?}", life.errors);
     assert_eq!(home.files(), ["own.typhon-trace"]);
     let recording = home.recording("own.typhon-trace");
-    assert_eq!((recording.count(9), recording.count(20)), (2, 2));
+    assert_eq!((recording.workers, recording.count(9), recording.count(20)), (3, 2, 2));
     assert_eq!(recording.values, values(&[0, 1_000]));
 }
 

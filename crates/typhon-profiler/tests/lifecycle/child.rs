@@ -8,6 +8,8 @@ use typhon_profiler::events::{MemoryAllocSource, OverloadLevel, TransactionCommi
 use typhon_profiler::gauges::{self, GaugeValue, Readings};
 use typhon_profiler::memory::Allocation;
 use typhon_profiler::{Init, Status, init, mark, name, shutdown, span, tick};
+use typhon_trace::header::FileHeader;
+use typhon_trace::tables::Tables;
 
 /// How many instants `work` records.
 pub(crate) const MARKS: i32 = 100;
@@ -87,9 +89,15 @@ fn late_settings() {
 
 /// The program's own settings win over the environment, and so does its command line.
 fn overrides() {
+    let mut header = FileHeader::new(0);
+    header.set_worker_count(3);
     let overrides = Overrides::new().gate("MemoryAllocations", true).suppress(["TransactionCommit"]);
     assert_eq!(
-        Init::new().overrides(overrides).arguments(["serve", "--trace", "own.typhon-trace"]).start(),
+        Init::new()
+            .overrides(overrides)
+            .arguments(["serve", "--trace", "own.typhon-trace"])
+            .describe(header, Tables::default())
+            .start(),
         Status::Recording
     );
     work(0);
@@ -133,6 +141,7 @@ mod unix {
     use super::{MARKS, wait_for_parent, work};
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use typhon_profiler::{Status, init, shutdown};
 
     pub(super) fn play(role: &str) {
         match role {
@@ -195,6 +204,7 @@ mod unix {
         match unsafe { libc::fork() } {
             0 => {
                 work(1_000);
+                assert_eq!((init(), shutdown()), (Status::Off, None));
                 std::process::exit(0);
             }
             child => assert_eq!(status_of(child), 0),

@@ -11,6 +11,8 @@ use typhon_trace::reader::{FileVerdict, ReadOptions, StreamReader, VerifyOptions
 pub(crate) struct Recording {
     /// It was closed, and all of it is in order.
     pub(crate) is_whole: bool,
+    /// Workers of the program, as it described itself.
+    pub(crate) workers: usize,
     /// Values of the application's instants, ascending.
     pub(crate) values: Vec<i32>,
     /// Kinds of all records in the order of the file.
@@ -25,8 +27,9 @@ impl Recording {
         let report = verify(open(), VerifyOptions { deep: true }, |_| ()).unwrap();
         assert!(report.verdict <= FileVerdict::SoundWithNotices, "{:?}", report.findings);
         let is_whole = !report.findings.iter().any(|notice| notice.code == NoticeCode::NotClosedCleanly);
-        let mut recording = Self { is_whole, ..Self::default() };
         let mut reader = open();
+        let workers = usize::from(reader.preamble().header.worker_count);
+        let mut recording = Self { is_whole, workers, ..Self::default() };
         while let Some(block) = reader.next_delivered().unwrap() {
             for record in block.payload.events() {
                 recording.add(record.kind(), record.payload().unwrap());
