@@ -51,7 +51,7 @@ fn reduced(line: &Value) -> Option<Value> {
             assert_eq!((&line["parentSpanId"], &line["traceId"]), (&Value::Null, &Value::Null), "G-5");
             json!({ "kind": 75, "ts": line["ts"], "durationTicks": line["dur"], "reason": fields["reason"] })
         }
-        77 => return None,
+        6 | 77 => return None,
         other => panic!("kind {other} in a recording without losses"),
     })
 }
@@ -83,6 +83,7 @@ fn recorded_streams_become_sound_traces_with_exactly_the_expected_records() {
         }
         sort(&mut records);
         assert_eq!(recorded(&output), records, "{}", stem.display());
+        assert_eq!(marked(&output), [], "nothing is lost in the recorded streams");
         let info = typhon(&["trace", "info", arg(&output), "--json"]).expect(0).json();
         assert_eq!(info["clock"]["frequency"], expected["trace"]["qpcFrequency"], "the clock is kept");
         check_output(&run, &records);
@@ -128,19 +129,41 @@ fn text_has_a_line_a_collection_and_a_summary() {
     }
 }
 
+/// Losses that are counted in the trace, by name id.
+fn marked(trace: &Path) -> Vec<(u64, u64)> {
+    let dump = typhon(&["trace", "dump", arg(trace), "--format", "jsonl", "--where", "id=6"]).expect(0);
+    let marker = |line: &Value| {
+        let fields = &line["fields"];
+        (fields["nameId"].as_u64().expect("a name"), fields["payload"].as_u64().expect("a number"))
+    };
+    dump.json_lines().iter().map(marker).collect()
+}
+
 #[test]
-fn a_cut_stream_keeps_what_came_before() {
+fn a_cut_stream_keeps_what_came_before_and_marks_what_is_missing() {
     let folder = tempfile::tempdir().expect("a folder");
     let (cut, output) = (folder.path().join("cut.nettrace"), folder.path().join("out.typhon-trace"));
     let bytes = std::fs::read(stream("net8-server")).expect("a recorded stream");
-    std::fs::write(&cut, &bytes[..bytes.len() / 2]).expect("a copy");
-    let run = replay(&cut, &output).expect(0);
-    let conclusion = run.json_lines().pop().expect("a conclusion");
-    common::schema::check(&conclusion, "gc.json");
-    let losses = conclusion["losses"].as_array().expect("a list");
-    assert!(losses.iter().any(|loss| loss["code"] == "broken-off"), "{losses:?}");
-    assert_sound(&output);
-    assert!(conclusion["records"].as_u64() > Some(50), "{conclusion}");
+    let mut half_open = 0;
+    for sixteenths in 0..16 {
+        // The first one holds nothing but the clock.
+        let length = (bytes.len() * sixteenths / 16).max(200);
+        std::fs::write(&cut, &bytes[..length]).expect("a copy");
+        let run = typhon(&["gc", "-o", arg(&output), "--force", "--from", arg(&cut), "--json"]).expect(0);
+        let conclusion = run.json_lines().pop().expect("a conclusion");
+        common::schema::check(&conclusion, "gc.json");
+        let losses = conclusion["losses"].as_array().expect("a list");
+        let count = |code| losses.iter().find(|loss| loss["code"] == code).map(|loss| loss["count"].as_u64());
+        assert_eq!(count("broken-off"), Some(Some(1)));
+        let mut markers: Vec<(u64, u64)> = Vec::new();
+        for (name_id, code) in [(0, "events-lost"), (1, "half-open"), (2, "without-sizes")] {
+            markers.extend(count(code).flatten().map(|count| (name_id, count)));
+        }
+        assert_eq!(marked(&output), markers, "{sixteenths}");
+        half_open += markers.iter().filter(|(name_id, _)| *name_id == 1).count();
+        assert_sound(&output);
+    }
+    assert!(half_open > 0, "some cut falls into a suspension");
 }
 
 #[test]
@@ -243,19 +266,25 @@ mod targets {
 
     /// A runtime that sends `bytes`, the last one only when it is told to stop.
     fn serve(socket: &Path, bytes: &[u8]) {
+        let (last, most) = bytes.split_last().expect("a stream");
+        let mut stream = begin(socket, most);
+        let (mut control, command) = connect(socket);
+        assert_eq!(command, [2, 1], "StopTracing");
+        stream.write_all(&[*last]).expect("the other side reads");
+        drop(stream);
+        answer(&mut control, &1u64.to_le_bytes());
+    }
+
+    /// Starts a session, waits to be let go on, and sends `bytes`.
+    fn begin(socket: &Path, bytes: &[u8]) -> UnixStream {
         let (mut stream, command) = connect(socket);
         assert_eq!(command, [2, 3], "CollectTracing2");
         answer(&mut stream, &1u64.to_le_bytes());
         let (mut control, command) = connect(socket);
         assert_eq!(command, [4, 1], "ResumeRuntime");
         answer(&mut control, &0u32.to_le_bytes());
-        let (last, most) = bytes.split_last().expect("a stream");
-        stream.write_all(most).expect("the other side reads");
-        let (mut control, command) = connect(socket);
-        assert_eq!(command, [2, 1], "StopTracing");
-        stream.write_all(&[*last]).expect("the other side reads");
-        drop(stream);
-        answer(&mut control, &1u64.to_le_bytes());
+        stream.write_all(bytes).expect("the other side reads");
+        stream
     }
 
     fn spawn(arguments: &[&str]) -> Child {
@@ -297,6 +326,46 @@ mod targets {
         let replayed = folder.path().join("replayed");
         replay(&stream("net8-workstation-concurrent"), &replayed).expect(0);
         assert_eq!(without_times(recorded(&output)), without_times(recorded(&replayed)));
+    }
+
+    /// Runs the command until it ends by itself.
+    fn watch(output: &Path, socket: &Path, more: &[&str]) -> (Option<i32>, Value) {
+        let arguments = [&["gc", "-o", arg(output), "--json", "--listen", arg(socket)], more].concat();
+        let ended = spawn(&arguments).wait_with_output().expect("it ends");
+        let lines = String::from_utf8(ended.stdout).expect("UTF-8");
+        let conclusion = serde_json::from_str(lines.lines().last().expect("a conclusion")).expect("JSON");
+        common::schema::check(&conclusion, "gc.json");
+        (ended.status.code(), conclusion)
+    }
+
+    #[test]
+    fn a_duration_ends_the_session_properly() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (socket, output) = (folder.path().join("port"), folder.path().join("out"));
+        let bytes = std::fs::read(stream("net8-server")).expect("a recorded stream");
+        let for_runtime = socket.clone();
+        let runtime = std::thread::spawn(move || serve(&for_runtime, &bytes));
+        let (code, conclusion) = watch(&output, &socket, &["--duration", "50ms"]);
+        runtime.join().expect("the runtime saw a proper end");
+        assert_eq!((code, &conclusion["losses"]), (Some(0), &json!([])));
+        assert_eq!(recorded(&output).iter().filter(|record| record["kind"] == 8).count(), 63);
+        assert_sound(&output);
+    }
+
+    #[test]
+    fn a_killed_process_leaves_what_it_had_sent() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (socket, output) = (folder.path().join("port"), folder.path().join("out"));
+        let bytes = std::fs::read(stream("net8-server")).expect("a recorded stream");
+        let for_runtime = socket.clone();
+        let runtime = std::thread::spawn(move || drop(begin(&for_runtime, &bytes[..bytes.len() / 2])));
+        let (code, conclusion) = watch(&output, &socket, &[]);
+        runtime.join().expect("the runtime was served");
+        assert_eq!(code, Some(0));
+        let losses = conclusion["losses"].as_array().expect("a list");
+        assert!(losses.iter().any(|loss| loss["code"] == "broken-off"), "{losses:?}");
+        assert!(recorded(&output).len() > 20);
+        assert_sound(&output);
     }
 
     #[test]

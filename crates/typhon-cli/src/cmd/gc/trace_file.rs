@@ -214,7 +214,8 @@ impl TraceFile {
     pub(super) fn finish(mut self, stop: Option<i64>) -> Written {
         let clock = self.clock();
         let stop = stop.map_or(self.newest, |stop| stop.max(self.newest));
-        let duration_ticks = stop.saturating_sub(self.start);
+        // A file whose header states no length reads as not closed.
+        let duration_ticks = stop.saturating_sub(self.start).max(1);
         let info = CloseInfo { stop_timestamp: stop, duration_ticks, ..CloseInfo::default() };
         self.writer.close(&info);
         let (_, report) = self.writer.into_parts();
