@@ -21,7 +21,7 @@ pub struct TraceContext<'a> {
     pub clock: Clock,
     /// Timestamp of the first record of the file, ticks; relative times count from here.
     pub origin_ticks: i64,
-    /// Written by this project (header Reserved0 = 1), which decides the unit of some fields.
+    /// Written by this project (header dialect 1), which decides the unit of some fields.
     pub own_dialect: bool,
     /// Paths of source files; absent while a pipe is being read, and in files that were not closed.
     pub file_table: Option<&'a FileTable>,

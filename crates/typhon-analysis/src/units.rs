@@ -25,7 +25,7 @@ impl TimeUnit {
     }
 
     fn parse(unit: &str) -> Option<Self> {
-        if unit.contains("Reserved0") {
+        if unit.contains("dialect") {
             return Some(Self::DialectTicks);
         }
         if unit.starts_with("trace-clock ticks") {
@@ -39,7 +39,7 @@ impl TimeUnit {
         })
     }
 
-    /// Nanoseconds per step of a field with this unit. `own_dialect` when the header's Reserved0 is 1.
+    /// Nanoseconds per step of a field with this unit. `own_dialect` when the header says dialect 1.
     pub fn ns_per_step(self, clock: Clock, own_dialect: bool) -> f64 {
         match self {
             Self::Nanoseconds => 1.0,

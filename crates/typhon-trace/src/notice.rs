@@ -104,7 +104,7 @@ notice_codes! {
     RecordsDropped = "records-dropped", Info, "the recorder could not keep up; see the capture buffer options";
     /// Header values and contents disagree (tick count, record counts).
     HeaderMismatch = "header-mismatch", Info, "values derived from the records are shown";
-    /// The dialect marker of the header (Reserved0) and the contents disagree.
+    /// The dialect of the header (`reserved0`) and the contents disagree.
     DialectMismatch = "dialect-mismatch", DataLoss, "the header may be damaged";
 }
 

@@ -262,7 +262,8 @@ fn enums(out: &mut String, registry: &Registry) {
 fn gauges(out: &mut String, registry: &Registry) {
     out.push_str(
         "\n## Gauges\n\nEntries of kind 76. A gauge marked *once* is a capacity and stands in the first snapshot \
-         only.\n\n| Id | Gauge | Value | |\n|---|---|---|---|\n",
+         only. The column *value* tells how the number is encoded, not its unit: U64Bytes also holds totals that need \
+         64 bits.\n\n| Id | Gauge | Value | |\n|---|---|---|---|\n",
     );
     for gauge in &registry.gauges {
         let once = if gauge.once { "once" } else { "" };

@@ -49,8 +49,8 @@ event! {
         generation: u8 = 0,
         /// `count`, u32.
         count: u32 = 1,
-        /// `pauseDurationTicks`, i64, trace-clock ticks if the header has Reserved0 = 1 (files of this
-        /// project), else 100 ns.
+        /// `pauseDurationTicks`, i64, trace-clock ticks if the header's dialect is 1 (files of this project),
+        /// else 100 ns.
         pause_duration_ticks: i64 = 5,
         /// `promotedBytes`, u64, bytes.
         promoted_bytes: u64 = 13,

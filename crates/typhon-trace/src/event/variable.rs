@@ -42,12 +42,14 @@ pub(crate) fn cut_at_char(text: &str, limit: usize) -> &str {
     &text[..text.floor_char_boundary(limit)]
 }
 
-/// Value of a gauge; the variant is its encoding on the wire.
+/// Value of a gauge; the variant is its encoding on the wire, and no more than that: the unit is in the gauge's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say number type and unit")]
 pub enum GaugeValue {
+    /// A count that fits 32 bits.
     U32Count(u32),
+    /// Anything that needs 64 bits: bytes, but also totals such as TxChainCommitTotal.
     U64Bytes(u64),
+    /// A number that may be negative.
     I64Signed(i64),
     /// Percent × 100.
     U32PercentHundredths(u32),

@@ -853,7 +853,7 @@ pub static KINDS: &[KindInfo] = &[
         .required(&[
             field("generation", FieldType::U8),
             field("count", FieldType::U32),
-            field("pauseDurationTicks", FieldType::I64).unit("trace-clock ticks if the header has Reserved0 = 1 (files of this project), else 100 ns"),
+            field("pauseDurationTicks", FieldType::I64).unit("trace-clock ticks if the header's dialect is 1 (files of this project), else 100 ns"),
             field("promotedBytes", FieldType::U64).unit("bytes"),
             field("gen0SizeAfter", FieldType::U64).unit("bytes"),
             field("gen1SizeAfter", FieldType::U64).unit("bytes"),
