@@ -265,8 +265,8 @@ fn errors_point_at_the_column() {
         ("tick=5..x", 9, 1, "not a number"),
         ("tick>5..6", 6, 4, "goes with"),
         ("=5", 1, 1, "key is missing"),
-        ("self>1us", 1, 4, "nesting"),
-        ("depth=1", 1, 5, "nesting"),
+        ("self>1us", 1, 4, "the spans around it"),
+        ("depth=1", 1, 5, "the spans around it"),
         ("slot=1 and slot=2", 8, 3, "no operator"),
         ("field.tsn>5ms", 11, 3, "not a time"),
     ] {
