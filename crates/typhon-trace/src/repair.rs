@@ -4,7 +4,7 @@
 //! header identity, dialect and clock, so that no value changes its meaning, unknown kinds and appended bytes as they
 //! are, and the block boundaries of the source as far as they fit. Its checksums are its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Seek, SeekFrom, Write};
 
 use crate::checksum::is_checksum_name;
@@ -69,7 +69,9 @@ impl<K: TraceSink> TraceCopy<K> {
 
     /// Writes the sections and closes the file. `whole` says that the copy holds everything of the source: then the
     /// times and counts of a closed source's header are kept, otherwise they are those of the copied events.
-    pub fn finish(mut self, sections: Sections, whole: bool) -> (K, CloseReport) {
+    /// Section entries that a later one of the same id overrides are left out: nothing can refer to them.
+    pub fn finish(mut self, mut sections: Sections, whole: bool) -> (K, CloseReport) {
+        drop_overridden(&mut sections);
         let header = &self.source_header;
         let keep = whole && header.is_closed();
         let info = CloseInfo {
@@ -100,6 +102,26 @@ fn effective_names(names: &SpanNames) -> SpanNames {
         .enumerate()
         .filter(|(place, entry)| last.get(&entry.id) == Some(place) && !is_checksum_name(&entry.name));
     SpanNames { entries: kept.map(|(_, entry)| entry.clone()).collect() }
+}
+
+fn drop_overridden(sections: &mut Sections) {
+    if let Some(table) = &mut sections.file_table {
+        keep_last(&mut table.files, |entry| entry.file_id);
+    }
+    if let Some(manifest) = &mut sections.source_manifest {
+        keep_last(&mut manifest.entries, |entry| entry.id);
+    }
+    if let Some(cpu) = &mut sections.cpu_samples {
+        keep_last(&mut cpu.frames, |frame| frame.frame_id);
+    }
+}
+
+/// Keeps the last entry of each id; the order stays.
+fn keep_last<T>(entries: &mut Vec<T>, id: impl Fn(&T) -> u16) {
+    let mut seen = HashSet::new();
+    entries.reverse();
+    entries.retain(|entry| seen.insert(id(entry)));
+    entries.reverse();
 }
 
 /// The format has both sections or neither.

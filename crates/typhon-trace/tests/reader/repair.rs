@@ -4,7 +4,8 @@ use std::io::Cursor;
 
 use typhon_trace::NoticeCode;
 use typhon_trace::reader::{BlockBuffer, FileVerdict, ReadOptions, TraceFile};
-use typhon_trace::repair::{CountingSink, RepairReport, repair};
+use typhon_trace::repair::{CountingSink, RepairReport, TraceCopy, repair};
+use typhon_trace::trailer::SourceLocation;
 
 use super::fixture::{PLAIN, Recipe, SALVAGE, read, records, reference_file, verify_bytes};
 
@@ -103,6 +104,30 @@ fn a_dry_run_counts_what_a_repair_writes() {
     let source = TraceFile::open(&file).unwrap();
     let (_, dry) = repair(&source, PLAIN, CountingSink::default(), |_| ()).unwrap();
     assert_eq!((dry.written.bytes, dry.written.records), (copy.len() as u64, report.written.records));
+}
+
+#[test]
+fn a_repaired_file_has_each_id_once() {
+    let file = Recipe::full().write();
+    let (copy, _) = repaired(&file, PLAIN);
+    let mut source = TraceFile::open(&file).unwrap().sections().clone();
+    let twice = |entry: &SourceLocation, line| SourceLocation { line, ..entry.clone() };
+    let manifest = source.source_manifest.as_mut().unwrap();
+    manifest.entries = vec![twice(&manifest.entries[0], 7), twice(&manifest.entries[0], 12)];
+    let files = source.file_table.as_mut().unwrap();
+    files.files.push(files.files[0].clone());
+    let cpu = source.cpu_samples.as_mut().unwrap();
+    cpu.frames.push(cpu.frames[0].clone());
+
+    let trace = TraceFile::open(&file).unwrap();
+    let names = trace.span_names(PLAIN).unwrap();
+    let mut doubled = TraceCopy::begin(&trace, &names, Cursor::new(Vec::new())).unwrap();
+    let mut reader = trace.stream(PLAIN).unwrap();
+    while let Some(block) = reader.next_delivered().unwrap() {
+        doubled.block(&block.payload).unwrap();
+    }
+    let (sink, _) = doubled.finish(source, true);
+    assert!(sink.into_inner() == copy, "the later entries are those of the copy without doubles");
 }
 
 #[test]
