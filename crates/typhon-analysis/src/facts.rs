@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use typhon_trace::decode::{self, Field, Value};
 use typhon_trace::event::Text;
+use typhon_trace::header::FileHeader;
+use typhon_trace::reader::Sections;
 use typhon_trace::record::Record;
 use typhon_trace::registry::{self, id};
 use typhon_trace::tables::Tables;
@@ -30,6 +32,18 @@ pub struct TraceContext<'a> {
 }
 
 impl<'a> TraceContext<'a> {
+    /// For records of a trace with this header, these tables and sections; relative times count from `origin_ticks`.
+    pub fn new(header: &FileHeader, tables: &'a Tables, sections: &'a Sections, origin_ticks: i64) -> Self {
+        Self {
+            tables,
+            clock: Clock::new(header.timestamp_frequency),
+            origin_ticks,
+            own_dialect: header.is_typhon_dialect(),
+            file_table: sections.file_table.as_ref(),
+            source_manifest: sections.source_manifest.as_ref(),
+        }
+    }
+
     /// Nanoseconds since the first record of the file; negative for records from before it.
     #[inline]
     pub fn relative_ns(&self, timestamp_ticks: i64) -> i64 {

@@ -12,7 +12,6 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::thread::available_parallelism;
-use typhon_analysis::clock::Clock;
 use typhon_analysis::facts::{RecordFacts, TraceContext};
 use typhon_analysis::ordered::{Ordered, with_workers};
 use typhon_analysis::pipeline::{PipelineOptions, map_blocks};
@@ -64,14 +63,7 @@ impl Portion {
 
     /// Goes through the records. Spans too short for their own header are left out.
     pub(crate) fn for_each(&self, names: &Names, mut visit: impl FnMut(&Row<'_>)) {
-        let context = TraceContext {
-            tables: &names.tables,
-            clock: Clock::new(names.header.timestamp_frequency),
-            origin_ticks: self.origin_ticks,
-            own_dialect: names.header.is_typhon_dialect(),
-            file_table: names.sections.file_table.as_ref(),
-            source_manifest: names.sections.source_manifest.as_ref(),
-        };
+        let context = TraceContext::new(&names.header, &names.tables, &names.sections, self.origin_ticks);
         let mut state = self.state.clone();
         for run in &self.runs {
             let records = RecordWalk::new(&self.data[run.bytes.clone()]);

@@ -168,8 +168,9 @@ fn a_narrow_terminal_gets_fewer_columns_and_is_told_so() {
     };
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("not shown for lack of width: MIN"), "{text}");
+    let escapes = regex::Regex::new("\x1b\\[[0-9;]*m").unwrap();
     for line in text.lines() {
-        let visible = regex::Regex::new("\x1b\\[[0-9;]*m").unwrap().replace_all(line, "");
+        let visible = escapes.replace_all(line, "");
         assert!(visible.trim_end().chars().count() <= 60, "{line}");
     }
 }

@@ -10,7 +10,6 @@ use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
 use crate::output::stream::Style;
 use std::fs::File;
-use typhon_analysis::clock::Clock;
 use typhon_analysis::facts::{RecordFacts, TraceContext};
 use typhon_analysis::filter::Number;
 use typhon_analysis::stream_state::StreamState;
@@ -82,14 +81,7 @@ struct Cutter<'a> {
 
 impl<'a> Cutter<'a> {
     fn new(source: &'a TraceFile<File>, selection: &'a Selection) -> Self {
-        let context = TraceContext {
-            tables: source.tables(),
-            clock: Clock::new(source.header().timestamp_frequency),
-            origin_ticks: 0,
-            own_dialect: source.header().is_typhon_dialect(),
-            file_table: source.sections().file_table.as_ref(),
-            source_manifest: source.sections().source_manifest.as_ref(),
-        };
+        let context = TraceContext::new(source.header(), source.tables(), source.sections(), 0);
         Self { selection, context, has_origin: false, state: StreamState::new(), kept: Vec::new() }
     }
 

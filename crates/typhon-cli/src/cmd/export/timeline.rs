@@ -41,14 +41,7 @@ pub(super) fn run(
         survey(feed(&file, &args.file)?, &args.file, Progress::new(style, "surveying", size))?;
     let header = trace.header();
     let clock = Clock::new(header.timestamp_frequency);
-    let context = TraceContext {
-        tables: trace.tables(),
-        clock,
-        origin_ticks: survey.origin_ticks,
-        own_dialect: header.is_typhon_dialect(),
-        file_table: trace.sections().file_table.as_ref(),
-        source_manifest: trace.sections().source_manifest.as_ref(),
-    };
+    let context = TraceContext::new(header, trace.tables(), trace.sections(), survey.origin_ticks);
     let window = window.resolve(&survey, clock)?;
     let query = ConvertQuery {
         filter: filter.as_ref(),

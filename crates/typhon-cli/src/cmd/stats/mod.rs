@@ -151,14 +151,7 @@ impl Request {
             Some(survey) => self.window.resolve(survey, clock)?,
             None => None,
         };
-        let context = TraceContext {
-            tables: &preamble.tables,
-            clock,
-            origin_ticks,
-            own_dialect: preamble.header.is_typhon_dialect(),
-            file_table: sections.file_table.as_ref(),
-            source_manifest: sections.source_manifest.as_ref(),
-        };
+        let context = TraceContext::new(&preamble.header, &preamble.tables, sections, origin_ticks);
         let query = StatsQuery {
             group_by: self.group_by,
             filter: self.filter.as_ref(),
