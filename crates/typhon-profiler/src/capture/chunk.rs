@@ -17,13 +17,15 @@ use crate::sync::{AtomicU32, Fault, Ordering, planted, release_unless};
 pub(crate) const CHUNK_DATA_BYTES: usize = if cfg!(loom) { 40 } else { 64 * 1024 };
 
 /// One chunk. All-zero is a valid, empty chunk, so that fresh memory need not be touched.
-#[repr(C, align(64))]
+#[repr(C)]
 pub(crate) struct Chunk {
     /// Bytes published.
     committed: AtomicU32,
     /// Index of the next chunk of the list plus one, 0 while this is the last.
     next: AtomicU32,
     data: memory::Data,
+    /// Keeps the header of the chunk behind off the cache lines of this one's records.
+    gap: [u64; 7],
 }
 
 impl Chunk {
@@ -51,6 +53,8 @@ impl Chunk {
 /// Chunks whose memory is zero and untouched.
 #[cfg(not(loom))]
 pub(crate) fn allocate(count: usize) -> Box<[Chunk]> {
+    // For types of greater alignment the system's allocator writes the zeros itself, and with them touches all memory.
+    const { assert!(align_of::<Chunk>() <= 8) }
     let zeroed = Box::<[Chunk]>::new_zeroed_slice(count);
     // SAFETY: a chunk is atomics and bytes, for which all-zero is a value.
     unsafe { zeroed.assume_init() }
@@ -60,7 +64,12 @@ pub(crate) fn allocate(count: usize) -> Box<[Chunk]> {
 #[cfg(loom)]
 pub(crate) fn allocate(count: usize) -> Box<[Chunk]> {
     (0..count)
-        .map(|_| Chunk { committed: AtomicU32::new(0), next: AtomicU32::new(0), data: memory::Data::new() })
+        .map(|_| Chunk {
+            committed: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            data: memory::Data::new(),
+            gap: [0; 7],
+        })
         .collect()
 }
 
