@@ -153,12 +153,14 @@ fn b7_spans_across_stop_and_start_are_not_of_the_new_session() {
 
 #[test]
 fn b36_changes_of_the_mask_are_marked() {
-    let (recorded, _) = session(&[20, 83, 77], || {
-        assert!(typhon_profiler::session::set_mask(common::mask(&[20, 21, 77])));
-        drop(span!(TransactionRollback::default()));
-        drop(span!(CheckpointCycle::default()));
-        assert!(typhon_profiler::session::set_mask(common::mask(&[20, 83, 77])));
-    });
+    // Nobody else starts a session before the last line.
+    let _turn = common::turn();
+    let running = common::start_unlocked(&[20, 83, 77]);
+    assert!(typhon_profiler::session::set_mask(common::mask(&[20, 21, 77])));
+    drop(span!(TransactionRollback::default()));
+    drop(span!(CheckpointCycle::default()));
+    assert!(typhon_profiler::session::set_mask(common::mask(&[20, 83, 77])));
+    let (recorded, _) = common::stop(running);
     let (on, off) = (recorded.markers("typhon.kind_on"), recorded.markers("typhon.kind_off"));
     assert_eq!((on, off), (vec![21, 83], vec![83, 21]));
     assert_eq!(recorded.spans().iter().map(|span| span.kind).collect::<Vec<_>>(), [21]);
@@ -167,7 +169,9 @@ fn b36_changes_of_the_mask_are_marked() {
 
 #[test]
 fn i9_start_and_stop_are_idempotent() {
-    let exporter = common::start(common::ALL);
+    // Nobody else starts a session before the last line.
+    let _turn = common::turn();
+    let exporter = common::start_unlocked(common::ALL);
     let (second, trace) = typhon_profiler::export::MemoryExporter::new();
     let options =
         typhon_profiler::session::SessionOptions { exporters: vec![Box::new(second)], ..Default::default() };
@@ -182,7 +186,9 @@ fn i9_start_and_stop_are_idempotent() {
 
 #[test]
 fn flush_hands_over_what_was_recorded() {
-    let exporter = common::start(common::ALL);
+    // Nobody else starts a session before the last line.
+    let _turn = common::turn();
+    let exporter = common::start_unlocked(common::ALL);
     drop(span!(CheckpointCycle::default()));
     assert!(typhon_profiler::session::flush(std::time::Duration::from_secs(60)));
     assert_eq!(Recorded::of(&exporter.trace).spans().len(), 1);
