@@ -5,6 +5,7 @@
 //! ratio of the two: of the fastest rounds, and the median over rounds.
 #![forbid(unsafe_code)]
 
+pub mod process;
 pub mod recording;
 pub mod world;
 

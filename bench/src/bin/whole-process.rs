@@ -6,11 +6,9 @@
 use std::error::Error;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bench::peak_memory_bytes;
+use bench::process::best_of_three;
 use bench::recording::{Length, Recorded, record};
 
 const COMMANDS: &[&[&str]] = &[
@@ -19,11 +17,10 @@ const COMMANDS: &[&[&str]] = &[
     &["trace", "dump", "--format", "text"],
     &["trace", "dump", "--format", "jsonl"],
     &["trace", "dump", "--where", "kind=TransactionCommit dur>1s"],
+    &["trace", "stats"],
+    &["trace", "stats", "--by", "name"],
+    &["trace", "stats", "--by", "thread", "--range", "0s..1s"],
 ];
-
-const ROUNDS: usize = 3;
-/// How often the memory of the running command is read.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (typhon, lengths) = parse_arguments()?;
@@ -60,51 +57,17 @@ fn measure(typhon: &Path, folder: &Path, length: Length) -> Result<(), Box<dyn E
         record_bytes as f64 / 1e6
     );
     for arguments in COMMANDS {
-        let runs: Result<Vec<Run>, _> = (0..ROUNDS).map(|_| run(typhon, arguments, &path)).collect();
-        let runs = runs?;
-        let fastest = runs.iter().map(|run| run.time).min().unwrap_or_default();
-        let memory = runs.iter().filter_map(|run| run.peak_memory_bytes).max();
+        let run = best_of_three(typhon, arguments, &path)?;
+        let millions = records as f64 / 1e6;
+        let per_second = |time: Duration| millions / time.as_secs_f64();
         println!(
-            "  {:<62} {:>8.3} s {:>9.2} M records/s {:>8.1} MiB",
+            "  {:<62} {:>8.3} s {:>8.2} M records/s {:>8.2} M/s per core {:>8.1} MiB",
             arguments.join(" "),
-            fastest.as_secs_f64(),
-            records as f64 / 1e6 / fastest.as_secs_f64(),
-            memory.map_or(f64::NAN, |bytes| bytes as f64 / f64::from(1 << 20)),
+            run.time.as_secs_f64(),
+            per_second(run.time),
+            run.processor_time.map_or(f64::NAN, per_second),
+            run.peak_memory_bytes.map_or(f64::NAN, |bytes| bytes as f64 / f64::from(1 << 20)),
         );
     }
     Ok(())
-}
-
-struct Run {
-    time: Duration,
-    peak_memory_bytes: Option<u64>,
-}
-
-/// Runs a command with its output thrown away.
-fn run(typhon: &Path, arguments: &[&str], file: &Path) -> Result<Run, Box<dyn Error>> {
-    let start = Instant::now();
-    let mut child = Command::new(typhon)
-        .args(arguments)
-        .arg(file)
-        .stdout(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("{}: {error}; cargo build --release -p typhon-cli", typhon.display()))?;
-    let peak_memory_bytes = watch(&mut child)?;
-    let time = start.elapsed();
-    let status = child.wait()?;
-    if !status.success() {
-        return Err(format!("{}: {status}", arguments.join(" ")).into());
-    }
-    Ok(Run { time, peak_memory_bytes })
-}
-
-/// Waits for the end; the peak is what the system said shortly before it.
-fn watch(child: &mut Child) -> Result<Option<u64>, Box<dyn Error>> {
-    let process = child.id().to_string();
-    let mut peak = None;
-    while child.try_wait()?.is_none() {
-        peak = peak_memory_bytes(&process).or(peak);
-        thread::sleep(SAMPLE_INTERVAL);
-    }
-    Ok(peak)
 }

@@ -393,7 +393,7 @@ impl<'a, K: EventSink> Converter<'a, K> {
         let Some(lane) = self.lanes.values_mut().max_by_key(|lane| lane.pending()) else { return Ok(false) };
         let before = lane.pending();
         let mut steps = Vec::new();
-        lane.settle_half(|step| steps.push(step));
+        lane.settle_older(|step| steps.push(step));
         self.pending -= before - lane.pending();
         let progressed = lane.pending() < before;
         self.write_steps(&steps)?;

@@ -144,7 +144,7 @@ impl<'a> StatsCollector<'a> {
         let Some(lane) = self.lanes.iter_mut().max_by_key(|lane| lane.pending()) else { return false };
         let before = lane.pending();
         let (rows, clock) = (&mut self.rows, self.query.context.clock);
-        lane.settle_half(|step| rows::add_placed(rows, clock, step));
+        lane.settle_older(|step| rows::add_placed(rows, clock, step));
         self.pending -= before - lane.pending();
         lane.pending() < before
     }

@@ -46,10 +46,10 @@ pub struct BlockDigest {
 }
 
 impl StatsQuery<'_> {
-    /// Shrinks the events of one block.
-    pub fn digest<'r>(&self, events: impl Iterator<Item = Record<'r>>) -> BlockDigest {
+    /// Shrinks the events of one block, with room for `spans` spans from the start.
+    pub fn digest<'r>(&self, events: impl Iterator<Item = Record<'r>>, spans: usize) -> BlockDigest {
         let mut keys = Keys::default();
-        let mut digest = BlockDigest::default();
+        let mut digest = BlockDigest { spans: Vec::with_capacity(spans), ..BlockDigest::default() };
         for record in events {
             digest.survey.observe(&record);
             let is_in_window = self.window.is_none_or(|window| window.includes(&record));

@@ -24,6 +24,7 @@ use crate::survey::Survey;
 use std::ops::ControlFlow;
 use typhon_trace::TraceError;
 use typhon_trace::reader::{BlockBuffer, BlockFeed, Outcome, Source};
+use typhon_trace::record::SPAN_HEADER_BYTES;
 
 /// What a row stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,7 +68,12 @@ pub fn run<S: Source + Send>(
     mut progress: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Option<(Stats, Outcome)>, TraceError> {
     let mut collector = StatsCollector::new(query);
-    let digest = || |block: &BlockBuffer| query.digest(block.events());
+    let digest = || {
+        |block: &BlockBuffer| {
+            // What is stated in the block may be anything; this is what fits into it.
+            query.digest(block.events(), block.walked().len() / SPAN_HEADER_BYTES)
+        }
+    };
     let outcome = map_blocks(feed, options, digest, |block| {
         let end = block.summary.entry.end();
         if block.delivered {
