@@ -24,25 +24,28 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// Options that every command has stand apart from its own.
+const GLOBAL: &str = "Options of every command";
+
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
     #[arg(
         long_help = "When to use colours. With `auto`, only on a terminal; NO_COLOR, CLICOLOR_FORCE and TERM=dumb are obeyed."
     )]
     pub(crate) color: When,
     /// Say nothing but results and errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
     /// Say more; twice for backtraces of internal errors
-    #[arg(short, long, global = true, action = ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = GLOBAL, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Show no progress line
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) no_progress: bool,
     /// Print the result as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
 }
 
@@ -132,6 +135,7 @@ pub(crate) struct Info {
 #[command(after_help = "Examples:
   typhon trace dump run.typhon-trace --limit 20
   typhon trace dump run.typhon-trace --where 'kind=BTree* dur>50us thread~Worker'
+  typhon trace dump run.typhon-trace --kind TransactionCommit --sort dur --limit 10
   typhon trace dump run.typhon-trace --kind 'Gc*' --range 1.2s..1.3s --json
   typhon trace dump run.typhon-trace --kind TransactionCommit --format csv > commits.csv
 
@@ -142,7 +146,10 @@ Filter language (--where):
   *  a..b  a..=b  globs for texts, ranges for numbers (b excluded, included)
   units           ns us ms s, KiB MiB GiB, k M
 
-Ticks are numbered by counting TickStart records in file order.")]
+Ticks are numbered by counting TickStart records in file order. `stats` reads the whole trace
+first and goes by times and by the engine's own numbers: it can number them differently. In text, a chunk
+bears the name of its system, and the last column, such as @11.204, is the record's block and its
+place in it.")]
 pub(crate) struct Dump {
     /// Trace file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
@@ -152,8 +159,8 @@ pub(crate) struct Dump {
     /// Only records of these ticks: one number, or a range such as 10..20
     #[arg(long, value_name = "A..B")]
     pub(crate) ticks: Option<String>,
-    /// Only kinds with this name, glob or id; may be repeated
-    #[arg(long, value_name = "KIND")]
+    /// Only kinds with this name, glob or id; may be repeated, or several separated by commas
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) kind: Vec<String>,
     /// Only threads with this name or glob; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -173,7 +180,7 @@ pub(crate) struct Dump {
     /// Times since the first record, since the Unix epoch, or in clock ticks as stored
     #[arg(long, value_enum, default_value_t = Time::Rel)]
     pub(crate) time: Time,
-    /// Order by time instead of place in the file
+    /// Order by time or duration instead of place in the file
     #[arg(long, value_enum, value_name = "KEY")]
     pub(crate) sort: Option<Sort>,
     /// How 64-bit integers are written in JSON
@@ -197,8 +204,9 @@ and the column SELF are about self time. Filters decide what enters the table; t
 losses are about the whole window.
 
 A record belongs to the tick in which it starts, and to a --range when any part of it lies inside.
-Ticks bear the engine's numbers where the trace holds them. SELF is a span's duration without the
-spans inside it on the same thread. Percentiles are exact up to 65,536 spans a row; beyond, they are
+Ticks count from 1 at the first that the engine ran, if the trace holds the engine's own numbers
+(which count from 0), else at the first in the trace. SELF is a span's duration without the spans
+inside it on the same thread. Percentiles are exact up to 65,536 spans a row; beyond, they are
 within 1 % and marked with ≈. With --by system only the spans in which systems run count.")]
 pub(crate) struct Stats {
     /// Trace file, or - for standard input
@@ -227,8 +235,9 @@ pub(crate) struct Stats {
 #[command(after_help = "Exit codes:
   0 no significant change   1 changes
 
-A change counts when it is unlikely to be chance (Wilcoxon-Mann-Whitney rank-sum test over the single
-durations, p below --max-p) and large enough to matter (mean, --threshold), both in the same direction.
+A change counts when it is unlikely to be chance (Wilcoxon-Mann-Whitney rank-sum test over the
+single durations, p below --max-p) and large enough to matter (mean, --threshold), both in the same
+direction.
 
 Examples:
   typhon trace diff before.typhon-trace after.typhon-trace
@@ -306,7 +315,10 @@ pub(crate) enum Time {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
+    /// Earliest first
     Time,
+    /// Longest first
+    Dur,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -357,12 +369,12 @@ pub(crate) struct Repair {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Targets:
-  trace     a valid trace file with the same tables, holding the selected records and what is needed
-            to understand them: thread names, query definitions, capacities. Without a selection it is
-            a copy with checksums.
+  trace     a valid trace file with the same tables, holding the selected records and what
+            is needed to understand them: thread names, query definitions, capacities.
+            Without a selection it is a copy with checksums.
   csv       one line a record
   perfetto  protobuf for ui.perfetto.dev and its trace processor
-  chrome    JSON for about:tracing, Speedscope and others; large files are better exported to perfetto
+  chrome    JSON for about:tracing, Speedscope and others; perfetto is better for large files
 
 Examples:
   typhon trace export run.typhon-trace -o slow.typhon-trace --to trace --range 1.2s..1.3s

@@ -15,7 +15,8 @@ mod cmd;
 mod failure;
 mod output;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser};
 use cli::{Cli, Command, Trace, When};
 use failure::{Exit, Failure};
 use output::stream::Style;
@@ -66,12 +67,24 @@ fn run(cli: &Cli, style: &Style) -> Result<u8, Failure> {
 /// Help and version are results; every other complaint of the parser is exit code 64 instead of its own 2.
 fn usage(err: &clap::Error) -> ExitCode {
     let printed = err.print();
+    if let Some(command) = command_of_trace(err) {
+        // Whoever lost the complaint does not need the hint.
+        let _ = writeln!(std::io::stderr(), "  hint  did you mean `typhon trace {command}`?");
+    }
     match printed {
         // A complaint that nobody reads remains one.
         _ if err.use_stderr() => ExitCode::from(Exit::Usage as u8),
         Ok(()) => ExitCode::SUCCESS,
         Err(lost) => ExitCode::from(Failure::stdout(lost).exit_code()),
     }
+}
+
+/// The command below `trace` that somebody looked for one level above.
+fn command_of_trace(err: &clap::Error) -> Option<String> {
+    let ContextValue::String(name) = err.get(ContextKind::InvalidSubcommand)? else { return None };
+    let commands = Cli::command();
+    let command = commands.find_subcommand("trace")?.find_subcommand(name)?;
+    Some(command.get_name().to_owned())
 }
 
 fn style(global: &cli::Global) -> Style {

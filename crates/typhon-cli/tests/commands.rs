@@ -222,3 +222,49 @@ fn colours_only_where_wanted() {
         assert!(!styled(&args, &[("NO_COLOR", "1")]));
     }
 }
+
+#[test]
+fn what_is_looked_for_one_level_above_is_named() {
+    let run = typhon(&["verify", "run.typhon-trace"]).expect(64);
+    assert!(run.stderr.contains("did you mean `typhon trace verify`?"), "{}", run.stderr);
+    assert!(!typhon(&["frobnicate"]).expect(64).stderr.contains("did you mean"));
+}
+
+#[test]
+fn a_part_of_a_kinds_name_gets_the_pattern_for_it() {
+    let run = typhon(&["kinds", "commit"]).expect(64);
+    assert!(run.stderr.contains("typhon kinds '*commit*'"), "{}", run.stderr);
+    assert!(typhon(&["kinds", "*commit*"]).expect(0).stdout.contains("TransactionCommit"));
+}
+
+#[test]
+fn a_compressed_trace_gets_the_command_that_unpacks_it() {
+    let folder = tempdir().expect("a folder");
+    let packed = folder.path().join("a.gz");
+    std::fs::write(&packed, [0x1F, 0x8B, 8, 0, 0]).expect("written");
+    assert!(typhon(&["trace", "info", arg(&packed)]).expect(65).stderr.contains("gunzip -c"));
+}
+
+#[test]
+fn exports_do_not_make_a_file_named_like_standard_output() {
+    let folder = tempdir().expect("a folder");
+    let source = recording("guide-shard.typhon-trace");
+    let mut export = command();
+    export.args(["trace", "export", arg(&source), "--to", "csv", "-o", "-"]).current_dir(folder.path());
+    let output = export.output().expect("the binary ends");
+    assert_eq!(output.status.code(), Some(73));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}
+
+#[test]
+fn help_is_wrapped_between_words_and_ends_with_the_options_of_every_command() {
+    for name in ["info", "dump", "stats", "diff", "verify", "repair", "export"] {
+        let help = typhon(&["trace", name, "--help"]).expect(0).stdout;
+        let (own, global) = help.split_once("Options of every command:").expect("two headings");
+        assert!(!own.contains("--color") && global.contains("--color"), "{name}");
+        // A line of our own that is too long leaves a single word behind.
+        let orphan = |line: &&str| !line.is_empty() && !line.trim().contains(' ') && line.len() < 12;
+        let prose = global.split_once("--version").map_or("", |(_, after)| after);
+        assert_eq!(prose.lines().find(|line| orphan(line) && !line.ends_with(':')), None, "{name}");
+    }
+}

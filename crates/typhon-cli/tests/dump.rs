@@ -93,6 +93,25 @@ fn sorting_by_time() {
 }
 
 #[test]
+fn sorting_by_duration_puts_the_longest_first_and_instants_last() {
+    let durations = |args: &[&str]| dump(args).iter().map(|line| line["dur"].as_i64()).collect::<Vec<_>>();
+    let mut expected = durations(&[]);
+    assert!(expected.contains(&None) && expected.iter().flatten().count() > 1);
+    expected.sort_by_key(|&duration| std::cmp::Reverse(duration));
+    assert_eq!(durations(&["--sort", "dur"]), expected);
+    assert_eq!(durations(&["--sort", "dur", "--limit", "1"]), expected[..1]);
+}
+
+#[test]
+fn kinds_may_be_separated_by_commas() {
+    assert_eq!(
+        kinds(&["--kind", "TickStart,TransactionCommit"]),
+        kinds(&["--kind", "TickStart", "--kind", "TransactionCommit"])
+    );
+    assert!(kinds(&["--kind", "TickStart,TransactionCommit"]).contains(&"TickStart".to_owned()));
+}
+
+#[test]
 fn integers_of_64_bits_can_be_strings() {
     let line = &dump(&["--kind", "20", "--int64", "string"])[0];
     assert_eq!(line["fields"], json!({"tsn": "4242", "componentCount": 3}));

@@ -173,6 +173,15 @@ pub(crate) fn parse_range(text: &str, dimension: Dimension) -> Result<NumberRang
         }
         let end = start + part.len();
         match parse_quantity(part) {
+            // Whoever leaves out the unit may mean anything; zero is zero.
+            Some(q)
+                if q.dimension == Dimension::Plain
+                    && dimension == Dimension::Time
+                    && q.number.as_f64() != 0.0 =>
+            {
+                Err(error(start, end, format!("`{part}` has no unit"))
+                    .hint(format!("such as `{part}s` or `{part}ms`")))
+            }
             Some(q) if q.dimension == dimension || q.dimension == Dimension::Plain => Ok(Some(q.number)),
             Some(_) => Err(error(start, end, format!("`{part}` is a time, a plain number is needed"))),
             None => Err(error(start, end, format!("`{part}` is not a number")).hint(UNITS_HINT)),
@@ -248,6 +257,15 @@ mod tests {
         assert_eq!(column("1..x"), 4);
         assert_eq!(column("1..2ms"), 4);
         assert_eq!(column("1..=é"), 5);
+    }
+
+    #[test]
+    fn a_range_of_time_needs_units_except_for_zero() {
+        let err = parse_range("1..2", Dimension::Time).expect_err("no unit");
+        assert_eq!((err.column, err.hint.as_deref()), (1, Some("such as `1s` or `1ms`")));
+        assert_eq!(parse_range("0..2", Dimension::Time).expect_err("no unit").column, 4);
+        assert!(parse_range("0..2s", Dimension::Time).is_ok());
+        assert!(parse_range("1..2", Dimension::Plain).is_ok());
     }
 
     proptest! {

@@ -59,9 +59,12 @@ fn nothing_chosen(args: &Kinds) -> Failure {
         args.pattern.as_deref().and_then(|p| nearest(p, registry::KINDS.iter().map(|kind| kind.name)));
     let by_family =
         args.family.as_deref().and_then(|f| nearest(f, registry::KINDS.iter().map(|kind| kind.family)));
-    match by_name.or(by_family) {
-        Some(near) => failure.hint(format!("did you mean `{near}`?")),
-        None => failure.hint("`typhon kinds` lists all"),
+    let part = args.pattern.as_deref().map(|pattern| format!("*{pattern}*"));
+    let by_part = part.filter(|glob| registry::KINDS.iter().any(|kind| glob_matches(glob, kind.name)));
+    match (by_part, by_name.or(by_family)) {
+        (Some(glob), _) => failure.hint(format!("for a part of the name: typhon kinds '{glob}'")),
+        (None, Some(near)) => failure.hint(format!("did you mean `{near}`?")),
+        (None, None) => failure.hint("`typhon kinds` lists all"),
     }
 }
 

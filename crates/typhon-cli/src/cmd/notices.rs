@@ -6,7 +6,7 @@ use crate::output::stream::Style;
 use crate::output::units;
 use serde_json::{Value, json};
 use std::path::Path;
-use typhon_trace::{Notice, Severity};
+use typhon_trace::{Notice, NoticeCode, Severity};
 
 /// `[{code,severity,offset,block,record,count,message,hint}]`.
 pub(crate) fn to_json(notices: &[Notice]) -> Value {
@@ -50,6 +50,12 @@ pub(crate) fn line(notice: &Notice) -> String {
     } else {
         format!("{}  {record}{message}", place.join(" "))
     }
+}
+
+/// The option with which `repair` keeps most of a trace, with a space before it.
+pub(crate) fn repair_option(notices: &[Notice], withheld_events: u64) -> &'static str {
+    let needs_search = notices.iter().any(|notice| notice.code == NoticeCode::BadBlockHeader);
+    if needs_search || withheld_events > 0 { " --salvage" } else { "" }
 }
 
 /// One line on standard error when records were lost.

@@ -125,8 +125,7 @@ fn text(path: &Path, report: &VerifyReport) -> String {
 fn remedy(report: &VerifyReport) -> Option<(&'static str, &'static str)> {
     let found = |code: NoticeCode| report.findings.iter().any(|finding| finding.code == code);
     if report.verdict == FileVerdict::DataLoss {
-        let needs_search = found(NoticeCode::BadBlockHeader) || report.totals.withheld_events > 0;
-        return Some(("repair", if needs_search { " --salvage" } else { "" }));
+        return Some(("repair", notices::repair_option(&report.findings, report.totals.withheld_events)));
     }
     found(NoticeCode::NotClosedCleanly).then_some(("repair", ""))
 }

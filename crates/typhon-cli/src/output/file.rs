@@ -23,6 +23,11 @@ impl OutputFile {
         if source.is_some_and(|source| is_same_file(source, path)) {
             return Err(cannot("the output is the input".into()).hint("choose another name"));
         }
+        if path == Path::new("-") {
+            return Err(cannot("the output cannot be standard output".into()).hint(
+                "name a file (./- for one of that name); `typhon trace dump` writes to standard output",
+            ));
+        }
         let is_folder = path.is_dir() || path.to_string_lossy().ends_with(std::path::is_separator);
         if is_folder {
             return Err(cannot("the output is a folder".into()).hint("name a file in it"));

@@ -8,7 +8,7 @@ mod sort;
 mod text;
 mod value;
 
-use crate::cli::{self, Format};
+use crate::cli::{self, Format, Sort};
 use crate::cmd::input::{Input, shown};
 use crate::cmd::notices;
 use crate::cmd::portions::{Feed, Names, Portion, Text};
@@ -50,7 +50,6 @@ fn dump(
 ) -> Result<u8, Failure> {
     let emitter = Emitter::new(args, style, Layout::new(args, &names.header)?);
     print(&emitter.heading())?;
-    let is_sorted = args.sort.is_some();
     let format = |portion: &Portion| {
         let mut text = Text::default();
         portion.for_each(&names, |row| {
@@ -59,9 +58,7 @@ fn dump(
             }
             emitter.record(&mut text.bytes, row);
             text.records += 1;
-            if is_sorted {
-                text.keys.push(row.facts.record.timestamp());
-            }
+            text.keys.extend(args.sort.map(|sort| sort_key(sort, row)));
         });
         text
     };
@@ -71,7 +68,7 @@ fn dump(
     // Portions are larger than this and pass through; sorted lines come one by one.
     let out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
     let mut first = First::new(out, args.limit);
-    let outcome = match (is_sorted, args.tail) {
+    let outcome = match (args.sort.is_some(), args.tail) {
         (false, None) => run(&mut |text| first.take(&text))?,
         (false, Some(tail)) => {
             let mut last = Last::new(tail);
@@ -95,6 +92,14 @@ fn dump(
     Ok(0)
 }
 
+/// Lines are written in the order of this number; equal ones keep the order of the file.
+fn sort_key(sort: Sort, row: &Row<'_>) -> i64 {
+    match sort {
+        Sort::Time => row.facts.record.timestamp(),
+        Sort::Dur => row.span().map_or(i64::MAX, |span| span.duration.saturating_neg()),
+    }
+}
+
 /// What the user should know about the output apart from its lines.
 fn report(style: &Style, path: &Path, written: u64, outcome: Option<&Outcome>) {
     match outcome {
@@ -103,6 +108,9 @@ fn report(style: &Style, path: &Path, written: u64, outcome: Option<&Outcome>) {
             let (records, blocks) = (outcome.totals.events, outcome.totals.blocks);
             let read = format!("{} in {}", units::plural(records, "record"), units::plural(blocks, "block"));
             style.detail(&format!("{} of {read}", units::count(written)));
+            if written == 0 && records > 0 {
+                style.say(&format!("none of {read} passes"));
+            }
             notices::warn(style, path, &outcome.notices);
         }
     }

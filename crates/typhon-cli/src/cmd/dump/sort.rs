@@ -1,4 +1,4 @@
-//! `--sort time`: an external merge sort, since a trace does not fit into memory as text.
+//! `--sort`: an external merge sort, since a trace does not fit into memory as text.
 
 use crate::cmd::portions::Text;
 use crate::failure::{Exit, Failure};

@@ -131,7 +131,9 @@ fn notices_text(report: &Report) -> String {
     let is_lossy = shown.iter().any(|notice| notice.severity() == Severity::DataLoss);
     if is_lossy || !report.preamble.header.is_closed() {
         let file = suggested(&report.path);
-        text.push_str(&format!("    -> typhon trace repair {file} -o fixed.typhon-trace\n"));
+        let withheld = report.scan.as_ref().map_or(0, |scan| scan.totals.withheld_events);
+        let option = notices::repair_option(&report.notices, withheld);
+        text.push_str(&format!("    -> typhon trace repair {file} -o fixed.typhon-trace{option}\n"));
     }
     text
 }
