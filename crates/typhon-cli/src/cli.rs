@@ -147,9 +147,9 @@ Filter language (--where):
   units           ns us ms s, KiB MiB GiB, k M
 
 Ticks are numbered by counting TickStart records in file order. `stats` reads the whole trace
-first and goes by times and by the engine's own numbers: it can number them differently. In text, a chunk
-bears the name of its system, and the last column, such as @11.204, is the record's block and its
-place in it.")]
+first and goes by times and the engine's own numbers: it can number them differently. In text, a
+chunk bears the name of its system, and the last column, such as @11.204, is the record's block
+and its place in it.")]
 pub(crate) struct Dump {
     /// Trace file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
@@ -199,15 +199,16 @@ pub(crate) struct Dump {
   typhon trace stats run.typhon-trace --hist TransactionCommit how its durations are spread
   typhon trace stats run.typhon-trace --where 'thread~Worker' --top 0 --json
 
-Filters know everything about a record but self and depth, which depend on the spans around it; --self
-and the column SELF are about self time. Filters decide what enters the table; ticks, collections and
-losses are about the whole window.
+Filters know everything about a record but self and depth, which depend on the spans around it;
+--self and the column SELF are about self time. Filters decide what enters the table; ticks,
+collections and losses are about the whole window.
 
-A record belongs to the tick in which it starts, and to a --range when any part of it lies inside.
-Ticks count from 1 at the first that the engine ran, if the trace holds the engine's own numbers
-(which count from 0), else at the first in the trace. SELF is a span's duration without the spans
-inside it on the same thread. Percentiles are exact up to 65,536 spans a row; beyond, they are
-within 1 % and marked with ≈. With --by system only the spans in which systems run count.")]
+A record belongs to the tick in which it starts, and to a --range when any part of it lies
+inside. Ticks count from 1 at the first that the engine ran, if the trace holds the engine's
+own numbers (which count from 0), else at the first in the trace. SELF is a span's duration
+without the spans inside it on the same thread. Percentiles are exact up to 65,536 spans a row;
+beyond, they are within 1 % and marked with ≈. With --by system only the spans in which systems
+run count.")]
 pub(crate) struct Stats {
     /// Trace file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]
@@ -236,8 +237,8 @@ pub(crate) struct Stats {
   0 no significant change   1 changes
 
 A change counts when it is unlikely to be chance (Wilcoxon-Mann-Whitney rank-sum test over the
-single durations, p below --max-p) and large enough to matter (mean, --threshold), both in the same
-direction.
+single durations, p below --max-p) and large enough to matter (mean, --threshold), and when both
+point the same way.
 
 Examples:
   typhon trace diff before.typhon-trace after.typhon-trace
