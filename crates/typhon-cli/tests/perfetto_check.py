@@ -74,13 +74,14 @@ class Export:
         return self.home(track.parent_uuid)
 
     def described(self, event):
-        if event.name_iid not in self.interned["event_names"]:
+        name = event.name or self.interned["event_names"].get(event.name_iid)
+        if name is None:
             fail(f"an event without a name: {event}")
         if [iid for iid in event.category_iids if iid not in self.interned["event_categories"]]:
             fail("an unknown category")
         labels = self.interned["debug_annotation_names"]
         annotations = tuple(sorted(labels[annotation.name_iid] for annotation in event.debug_annotations))
-        return self.interned["event_names"][event.name_iid], annotations
+        return name, annotations
 
     def walk(self, uuid, events):
         """Sorts by time, keeping the order of equal ones, and pairs beginnings with ends as a viewer does."""

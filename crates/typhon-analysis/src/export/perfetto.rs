@@ -39,6 +39,7 @@ mod field {
         pub(in super::super) const TYPE: u32 = 9;
         pub(in super::super) const NAME_IID: u32 = 10;
         pub(in super::super) const TRACK_UUID: u32 = 11;
+        pub(in super::super) const NAME: u32 = 23;
         pub(in super::super) const COUNTER_VALUE: u32 = 30;
         pub(in super::super) const DOUBLE_COUNTER_VALUE: u32 = 44;
         pub(in super::super) const FLOW_ID: u32 = 47;
@@ -125,6 +126,9 @@ pub struct PerfettoWriter<W> {
     annotation_names: Interner,
     is_first: bool,
 }
+
+/// Names that get an id; programs can make up any number of them, and those beyond are written out each time.
+const MAX_NAMES: usize = 1 << 16;
 
 /// Ids of texts that the file has seen.
 #[derive(Debug, Default)]
@@ -251,16 +255,21 @@ impl<W: Write> PerfettoWriter<W> {
         ty: EventType,
         text: EventText<'_>,
     ) -> io::Result<()> {
-        let name = self.names.intern(text.name);
+        let name = match self.names.ids.len() {
+            MAX_NAMES.. if !self.names.ids.contains_key(text.name) => None,
+            _ => Some(self.names.intern(text.name)),
+        };
         let category = self.categories.intern(text.category);
         let labels: Vec<(u64, bool)> =
             text.annotations.iter().map(|(label, _)| self.annotation_names.intern(label)).collect();
         self.write_packet(|packet| {
             packet.int(field::packet::TIMESTAMP, ts_ns);
-            if name.1 || category.1 || labels.iter().any(|label| label.1) {
+            if name.is_some_and(|name| name.1) || category.1 || labels.iter().any(|label| label.1) {
                 packet.message(field::packet::INTERNED_DATA, |data| {
                     intern_new(data, field::interned::CATEGORY, category, text.category);
-                    intern_new(data, field::interned::EVENT_NAME, name, text.name);
+                    if let Some(name) = name {
+                        intern_new(data, field::interned::EVENT_NAME, name, text.name);
+                    }
                     for (id, (label, _)) in labels.iter().zip(text.annotations) {
                         intern_new(data, field::interned::ANNOTATION_NAME, *id, label);
                     }
@@ -270,7 +279,10 @@ impl<W: Write> PerfettoWriter<W> {
                 event.uint(field::event::TYPE, ty as u64);
                 event.uint(field::event::TRACK_UUID, track);
                 event.uint(field::event::CATEGORY_IID, category.0);
-                event.uint(field::event::NAME_IID, name.0);
+                match name {
+                    Some((id, _)) => event.uint(field::event::NAME_IID, id),
+                    None => event.string(field::event::NAME, text.name),
+                }
                 for (id, (_, value)) in labels.iter().zip(text.annotations) {
                     event.message(field::event::DEBUG_ANNOTATION, |annotation| {
                         annotate(annotation, id.0, value)
@@ -314,5 +326,26 @@ fn annotate(annotation: &mut Message, name: u64, value: &Annotation<'_>) {
         Annotation::Int(value) => annotation.int(f::INT, value),
         Annotation::Double(value) => annotation.double(f::DOUBLE, value),
         Annotation::Text(ref value) => annotation.string(f::STRING, value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_beyond_the_limit_are_written_out_and_remembered_no_more() {
+        let mut writer = PerfettoWriter::new(Vec::new());
+        for number in 0..MAX_NAMES + 10 {
+            let name = format!("name {number}");
+            let text = EventText { name: &name, ..EventText::default() };
+            writer.instant(0, 1, text).expect("memory");
+            writer.instant(0, 1, text).expect("memory");
+        }
+        assert_eq!(writer.names.ids.len(), MAX_NAMES);
+        let file = writer.into_inner();
+        let tail = &file[file.len() - 4_096..];
+        let count = |name: &[u8]| tail.windows(name.len()).filter(|window| *window == name).count();
+        assert_eq!((count(b"name 65535"), count(b"name 65536")), (1, 2), "interned once; written each time");
     }
 }
