@@ -349,11 +349,12 @@ impl GcSession {
         }
     }
 
-    /// Ends the session, passes on the rest and tells what was missed.
+    /// Ends the session, passes on the rest and tells what was missed. Ask for the [`clock`](Self::clock) afterwards: a
+    /// session that is ended at once learns of it only now.
     ///
     /// # Errors
     /// As [`TraceSession::stop`], or the rest of the stream is malformed. Everything that did come has been passed on.
-    pub fn stop(mut self, out: &mut impl FnMut(GcItem<'_>)) -> Result<GcSessionReport, ClrError> {
+    pub fn stop(&mut self, out: &mut impl FnMut(GcItem<'_>)) -> Result<GcSessionReport, ClrError> {
         let mut malformed = None;
         let stream = &mut self.stream;
         let stopped = self.trace.stop(self.settings.stop_timeout, &mut |bytes| {
@@ -362,6 +363,7 @@ impl GcSession {
             }
         });
         self.stream.finish(out);
+        self.sync_clock();
         if let Some(error) = malformed {
             return Err(error.into());
         }

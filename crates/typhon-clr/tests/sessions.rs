@@ -104,14 +104,14 @@ fn stopping_reads_on_while_it_waits_for_the_answer() {
         writer.block("StackBlock", &vec![0; 1 << 20]);
     }
     let runtime = FakeRuntime::start(Behaviour { rest: writer.end(), ..Default::default() });
-    let session = GcSession::start(runtime.endpoint(), settings()).unwrap();
+    let mut session = GcSession::start(runtime.endpoint(), settings()).unwrap();
     assert!(session.stop(&mut |_| {}).unwrap().is_complete);
 }
 
 #[test]
 fn a_runtime_that_never_answers_the_stop_command_is_left() {
     let runtime = FakeRuntime::start(Behaviour { ignored: vec![STOP_TRACING], ..Default::default() });
-    let session =
+    let mut session =
         GcSession::start(runtime.endpoint(), GcSettings { stop_timeout: SHORT, ..settings() }).unwrap();
     let error = session.stop(&mut |_| {}).unwrap_err();
     assert!(matches!(error, ClrError::Timeout { doing: "stopping the tracing session", .. }), "{error}");
@@ -134,7 +134,7 @@ fn a_stream_without_end_does_not_hold_up_the_stop() {
 fn an_unknown_command_falls_back_to_the_older_one() {
     let refused = vec![(COLLECT_TRACING_2, UNKNOWN_COMMAND)];
     let runtime = FakeRuntime::start(Behaviour { refused, rest: Writer::new().end(), ..Default::default() });
-    let session = GcSession::start(runtime.endpoint(), settings()).unwrap();
+    let mut session = GcSession::start(runtime.endpoint(), settings()).unwrap();
     assert!(session.stop(&mut |_| {}).unwrap().is_complete);
     assert_eq!(runtime.finish(), [COLLECT_TRACING_2, COLLECT_TRACING, STOP_TRACING]);
 }
@@ -341,10 +341,11 @@ fn reverse_connections_carry_a_session_from_the_start_of_the_process() {
     session.resume_runtime().unwrap();
     let mut found = Found::default();
     assert!(session.stop(&mut found.sink()).unwrap().is_complete);
+    assert!(session.clock().is_some(), "known although nothing was read before the end");
     let is_first = |record: &GcRecord| matches!(record, GcRecord::Start(start) if start.count == 1);
     assert!(found.0.iter().any(is_first), "the process's very first collection");
     assert_eq!(runtime.join().unwrap(), [COLLECT_TRACING_2, RESUME_RUNTIME, STOP_TRACING]);
-    drop(listener);
+    drop((session, listener));
     assert!(!path.exists());
 }
 

@@ -37,6 +37,8 @@ mod fork;
 pub mod gates;
 #[cfg(not(loom))]
 pub mod gauges;
+#[cfg(all(not(loom), unix, feature = "gc"))]
+pub mod gc;
 #[cfg(not(loom))]
 mod lifecycle;
 #[cfg(not(loom))]

@@ -64,6 +64,16 @@ pub fn name(text: &str) -> Result<NameId, NameError> {
     if text.starts_with(RESERVED_PREFIX) {
         return Err(NameError::Reserved(text.to_owned()));
     }
+    intern(text)
+}
+
+/// The id of a name of the profiler's own; `None` if the process has used up its names.
+#[cfg(all(unix, feature = "gc"))]
+pub(crate) fn reserved(text: &'static str) -> Option<NameId> {
+    intern(text).ok()
+}
+
+fn intern(text: &str) -> Result<NameId, NameError> {
     let mut names = Names::lock();
     if let Some(id) = names.ids.get(text) {
         return Ok(NameId(*id));

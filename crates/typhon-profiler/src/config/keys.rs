@@ -77,7 +77,8 @@ pub enum Part {
 impl Part {
     /// Whether this version acts on the part's options. Configuring another part is reported once, and no more.
     pub const fn is_built(self) -> bool {
-        matches!(self, Self::Capture)
+        let has_gc = cfg!(all(unix, feature = "gc"));
+        matches!(self, Self::Capture) || (has_gc && matches!(self, Self::GcTracing))
     }
 
     /// The gate that switches the part on, for parts that have one.
@@ -223,7 +224,8 @@ pub const OPTIONS: &[OptionInfo] = &[
         "Profiler:GcTracing:Target",
         ValueType::GcTarget,
         Part::GcTracing,
-        "Process whose .NET runtime is traced: `self`, a process id, or `listen:<socket path>`.",
+        "Process whose .NET runtime is traced: `self`, a process id, or `listen:<socket path>`. As all of \
+         `GcTracing`, it needs the crate's feature `gc`.",
     ),
     option(
         "Profiler:GcTracing:BufferMB",
@@ -253,7 +255,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         "Profiler:GcTracing:Extra",
         ValueType::Words(&["alloc", "contention", "jit", "threadpool", "cpu"]),
         Part::GcTracing,
-        "Further .NET event groups.",
+        "Further .NET event groups; without effect so far.",
     ),
     option("Profiler:FlightRecorder", ValueType::Reserved, Part::FlightRecorder, "Flight recorder."),
     option(

@@ -23,6 +23,8 @@ use crate::export::{Exporter, FileExporter};
 use crate::fork;
 use crate::gates::Gates;
 use crate::gauges::IntervalReader;
+#[cfg(all(unix, feature = "gc"))]
+use crate::gc::GcHost;
 use crate::session::{self, SessionOptions, SessionReport, StartError, Started};
 use std::error::Error;
 use std::ffi::OsString;
@@ -32,11 +34,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
+#[cfg(all(unix, feature = "gc"))]
+use typhon_trace::event::{Event, GcEnd, GcStart, GcSuspension};
 use typhon_trace::header::FileHeader;
 use typhon_trace::tables::Tables;
 
 /// Longest time that finishing a recording may delay the end of the process.
 const HOOK_BUDGET: Duration = Duration::from_secs(2);
+
+/// Longest time that ending the session with a .NET runtime may take in a program that goes on.
+#[cfg(all(unix, feature = "gc"))]
+const GC_BUDGET: Duration = Duration::from_secs(5);
 
 /// What [`init`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,8 +165,34 @@ pub fn shutdown() -> Option<SessionReport> {
     if fork::is_child() {
         return None;
     }
-    lock(&TURN).gauges = None;
+    let mut turn = lock(&TURN);
+    turn.gauges = None;
+    #[cfg(all(unix, feature = "gc"))]
+    if let Some(gc) = turn.gc.take() {
+        stop_gc(gc, GC_BUDGET);
+    }
+    drop(turn);
     session::stop()
+}
+
+/// As [`shutdown`], for the end of the process; takes about as long as `budget` at most.
+fn finish_within(budget: Duration) {
+    // Whoever has the turn may be the very thread that ends the process.
+    #[cfg(all(unix, feature = "gc"))]
+    if !fork::is_child()
+        && let Ok(mut turn) = TURN.try_lock()
+        && let Some(gc) = turn.gc.take()
+    {
+        stop_gc(gc, budget / 4);
+    }
+    session::stop_within(budget);
+}
+
+#[cfg(all(unix, feature = "gc"))]
+fn stop_gc(gc: GcHost, patience: Duration) {
+    if !gc.stop(patience) {
+        say("the session with the .NET runtime did not end in time; its last collections may be missing");
+    }
 }
 
 /// The gates of this process, to switch them while it runs. Changes also count for later recordings of the process.
@@ -176,12 +210,19 @@ struct Process {
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 /// Starting and stopping take turns.
-static TURN: Mutex<Turn> = Mutex::new(Turn { recordings: 0, gauges: None });
+static TURN: Mutex<Turn> = Mutex::new(Turn {
+    recordings: 0,
+    gauges: None,
+    #[cfg(all(unix, feature = "gc"))]
+    gc: None,
+});
 
 struct Turn {
     /// Recordings started so far.
     recordings: u32,
     gauges: Option<IntervalReader>,
+    #[cfg(all(unix, feature = "gc"))]
+    gc: Option<GcHost>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -255,12 +296,28 @@ impl Process {
                 say(format_args!("no gauges without ticks: no thread to read them ({error})"))
             })
             .ok();
+        #[cfg(all(unix, feature = "gc"))]
+        self.start_gc(turn);
         watch_for_the_end();
         let kinds = self.gates.mask().len();
         match path {
             Some(path) => say(format_args!("recording {kinds} kinds to {}", path.display())),
             None => say(format_args!("collecting {kinds} kinds, to no file (Trace = none)")),
         }
+    }
+}
+
+#[cfg(all(unix, feature = "gc"))]
+impl Process {
+    /// Starts the tracer of a .NET runtime if any of its kinds is recorded.
+    fn start_gc(&self, turn: &mut Turn) {
+        let kinds = [GcStart::KIND, GcEnd::KIND, GcSuspension::KIND];
+        if !kinds.iter().any(|&kind| self.gates.mask().contains(kind)) {
+            return;
+        }
+        turn.gc = GcHost::start(&self.resolved.options.gc_tracing, |line| say(line))
+            .inspect_err(|error| say(format_args!("no .NET collections: no thread to read them ({error})")))
+            .ok();
     }
 }
 
@@ -322,7 +379,7 @@ fn watch_for_the_end() {
 
 extern "C" fn finish_at_exit() {
     // A panic must not leave a function of the C library's; it has been reported by then.
-    let _ = std::panic::catch_unwind(|| session::stop_within(HOOK_BUDGET));
+    let _ = std::panic::catch_unwind(|| finish_within(HOOK_BUDGET));
 }
 
 /// One line on standard error. A program without one has nobody to tell.

@@ -26,7 +26,7 @@ fn save() {
         return;
     }
     if cfg!(panic = "abort") {
-        session::stop_within(HOOK_BUDGET);
+        super::finish_within(HOOK_BUDGET);
     } else if thread::is_main() {
         session::flush(HOOK_BUDGET);
     }
@@ -35,7 +35,7 @@ fn save() {
 /// A thread that the end of a session waits for must not wait for it.
 fn is_ours() -> bool {
     let thread = std::thread::current();
-    thread
-        .name()
-        .is_some_and(|name| name.starts_with("Typhon.Profiler") || name.starts_with("Typhon.Export-"))
+    thread.name().is_some_and(|name| {
+        ["Typhon.Profiler", "Typhon.Export-", "Typhon.Gc"].iter().any(|ours| name.starts_with(ours))
+    })
 }

@@ -234,12 +234,11 @@ fn follow(
         }
         Err(err) => recording.broken_off(format!("{err}; everything before is kept")),
     }
-    let clock = session.clock().copied();
     let stop_ns = monotonic_ns();
     if let Err(err) = session.stop(&mut |item| taken.item(item)) {
         recording.broken_off(format!("the session could not be ended properly: {err}"));
     }
-    taken.hand_over(clock, recording)?;
+    taken.hand_over(session.clock().copied(), recording)?;
     Ok(Ended { stop_ticks: Some(i64::try_from(stop_ns).unwrap_or(i64::MAX)), ..Ended::default() })
 }
 
