@@ -271,8 +271,8 @@ mod targets {
         let (mut control, command) = connect(socket);
         assert_eq!(command, [2, 1], "StopTracing");
         stream.write_all(&[*last]).expect("the other side reads");
-        drop(stream);
         answer(&mut control, &1u64.to_le_bytes());
+        drop(stream);
     }
 
     /// Starts a session, waits to be let go on, and sends `bytes`.

@@ -201,8 +201,8 @@ fn stop(socket: &Path, cookie: u8, mut stream: UnixStream, rest: &[u8]) {
     let (mut control, command) = connect(socket, cookie);
     assert_eq!(command, [2, 1], "StopTracing");
     stream.write_all(rest).unwrap();
-    drop(stream);
     answer(&mut control, &1u64.to_le_bytes());
+    drop(stream);
 }
 
 fn counts(path: &Path) -> BTreeMap<u8, usize> {
