@@ -20,13 +20,25 @@ pub struct Pair {
 
 impl Pair {
     /// Runs both once to warm up, then `rounds` times in turn, beginning with the floor.
-    pub fn measure(rounds: usize, mut floor: impl FnMut(), mut subject: impl FnMut()) -> Self {
+    pub fn measure(rounds: usize, floor: impl FnMut(), subject: impl FnMut()) -> Self {
+        Self::measure_with(rounds, || (), floor, subject)
+    }
+
+    /// As [`Pair::measure`]; `between` runs after each turn of the subject and counts for neither.
+    pub fn measure_with(
+        rounds: usize,
+        mut between: impl FnMut(),
+        mut floor: impl FnMut(),
+        mut subject: impl FnMut(),
+    ) -> Self {
         floor();
         subject();
+        between();
         let mut pair = Self::default();
         for _ in 0..rounds {
             pair.floor.push(time(&mut floor));
             pair.subject.push(time(&mut subject));
+            between();
         }
         pair
     }

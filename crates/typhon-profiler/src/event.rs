@@ -108,11 +108,23 @@ impl<E: SpanEvent> Open<E> {
 
     #[inline(always)]
     fn end(self) {
+        if self.span.is_traced() { self.end_in_trace() } else { self.end_with(None) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_in_trace(self) {
+        let trace_id = local::with(|producer| producer.trace_id(self.span));
+        self.end_with(trace_id);
+    }
+
+    #[inline(always)]
+    fn end_with(self, trace_id: Option<[u8; 16]>) {
         let fields = SpanFields {
             duration: Ticks::now().raw().wrapping_sub(self.start.raw()) as i64,
             span_id: self.span.id,
             parent_span_id: self.span.parent,
-            trace_id: if self.span.traced { trace_id(self.span) } else { None },
+            trace_id,
             site: site(self.site),
         };
         let size = self.event.record_bytes(&fields);
@@ -122,12 +134,6 @@ impl<E: SpanEvent> Open<E> {
             });
         });
     }
-}
-
-#[cold]
-#[inline(never)]
-fn trace_id(span: OpenSpan) -> Option<[u8; 16]> {
-    local::with(|producer| producer.trace_id(span))
 }
 
 /// A site's number, if it has one.

@@ -3,71 +3,79 @@
 
 /// Open spans that can be parents; deeper ones are recorded with the deepest of these as parent.
 pub(crate) const MAX_OPEN: usize = 64;
+/// Places for ids: a power of two above [`MAX_OPEN`], so that a mask stands in for a bounds check.
+const PLACES: usize = 128;
 
 /// Ids of the open spans, outermost first. Closing in any order is correct: a span that closes before one inside it
 /// leaves a hole, and the holes at the top vanish with the last of them.
 pub(crate) struct OpenSpans {
-    ids: [u64; MAX_OPEN],
+    /// Place 0 is always 0, the parent of spans that have none.
+    ids: [u64; PLACES],
+    /// Place of the innermost open span, at most [`MAX_OPEN`].
     depth: usize,
 }
 
-/// Position of a span in [`OpenSpans`], to close it with.
+/// Place of a span in [`OpenSpans`], to close it with. Above [`MAX_OPEN`] for one that was too deep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Position(u8);
+pub(crate) struct Position(usize);
 
 impl Position {
-    /// The position among the spans that can be parents; `None` for a deeper one.
+    /// The position among the spans that can be parents, from 0; `None` for a deeper one.
     pub(crate) fn index(self) -> Option<usize> {
-        Some(usize::from(self.0)).filter(|index| *index < MAX_OPEN)
+        Some(self.0 - 1).filter(|index| *index < MAX_OPEN)
     }
 }
 
 impl OpenSpans {
     pub(crate) const fn new() -> Self {
-        Self { ids: [0; MAX_OPEN], depth: 0 }
+        Self { ids: [0; PLACES], depth: 0 }
     }
 
     /// Id of the innermost open span, 0 when none is open.
     #[inline(always)]
     pub(crate) fn innermost(&self) -> u64 {
-        match self.depth {
-            0 => 0,
-            // The minimum is the depth itself; it spares the bounds check.
-            depth => self.ids[(depth - 1).min(MAX_OPEN - 1)],
-        }
+        self.ids[self.depth % PLACES]
     }
 
     /// Opens a span; below the 64th level it does not become a parent.
     #[inline(always)]
     pub(crate) fn open(&mut self, id: u64) -> Position {
-        let at = self.depth;
-        if at < MAX_OPEN {
-            self.ids[at] = id;
-            self.depth = at + 1;
+        let place = self.depth + 1;
+        if place <= MAX_OPEN {
+            self.ids[place % PLACES] = id;
+            self.depth = place;
         }
-        Position(at as u8)
+        Position(place)
     }
 
     /// Closes the span that was opened with `id` at `position`.
     #[inline(always)]
     pub(crate) fn close(&mut self, position: Position, id: u64) {
-        let at = usize::from(position.0);
-        if at + 1 == self.depth && at < MAX_OPEN {
+        let place = position.0;
+        if place == self.depth && self.ids[place % PLACES] == id {
             // The innermost span, nearly always; below it there may be holes.
-            self.depth = at;
-            if at > 0 && self.ids[at - 1] == 0 {
+            self.depth = place - 1;
+            if self.ids[(place - 1) % PLACES] == 0 && place > 1 {
                 self.drop_holes();
             }
-        } else if at < MAX_OPEN && at < self.depth && self.ids[at] == id {
-            self.ids[at] = 0;
+        } else if place < self.depth {
+            self.make_hole(place, id);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn drop_holes(&mut self) {
-        while self.depth > 0 && self.ids[self.depth - 1] == 0 {
+        while self.depth > 0 && self.ids[self.depth] == 0 {
             self.depth -= 1;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_hole(&mut self, place: usize, id: u64) {
+        if self.ids[place] == id {
+            self.ids[place] = 0;
         }
     }
 }
@@ -87,7 +95,7 @@ mod tests {
         spans.close(y, 2);
         assert_eq!(spans.innermost(), 0);
         let z = spans.open(3);
-        assert_eq!(z, Position(0));
+        assert_eq!(z.index(), Some(0));
     }
 
     #[test]
@@ -116,7 +124,7 @@ mod tests {
                     let (position, id) = open.remove(which % open.len());
                     spans.close(position, id);
                 }
-                let expected = open.iter().rfind(|(position, _)| usize::from(position.0) < MAX_OPEN).map_or(0, |(_, id)| *id);
+                let expected = open.iter().rfind(|(position, _)| position.index().is_some()).map_or(0, |(_, id)| *id);
                 prop_assert_eq!(spans.innermost(), expected);
             }
         }

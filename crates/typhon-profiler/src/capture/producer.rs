@@ -33,14 +33,22 @@ pub(crate) struct HostSpan {
     pub(crate) span_id: u64,
 }
 
-/// A span that has begun: what its record needs besides the payload.
+/// A span that has begun: what its record needs besides the payload. Whole words without padding, which stay in
+/// registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpenSpan {
     pub(crate) id: u64,
     pub(crate) parent: u64,
     position: Position,
-    /// The thread worked for a distributed trace.
-    pub(crate) traced: bool,
+    traced: u64,
+}
+
+impl OpenSpan {
+    /// Did the span begin in the context of a distributed trace?
+    #[inline(always)]
+    pub(crate) fn is_traced(self) -> bool {
+        self.traced != 0
+    }
 }
 
 /// The state of one thread. `Exclusive`, so that a record inside a record is refused (brief 02 B-10).
@@ -113,11 +121,10 @@ impl<'c> Producer<'c> {
         let outcome = self.0.enter(|state| {
             let parent = state.open.innermost();
             let id = state.owner(identity)?.next_span_id();
-            let mut span = OpenSpan { id, parent, position: state.open.open(id), traced: false };
-            if state.host.is_some() {
-                state.trace(&mut span);
-            }
-            Some(span)
+            let position = state.open.open(id);
+            let (parent, traced) =
+                if state.host.is_none() { (parent, 0) } else { state.trace(parent, position) };
+            Some(OpenSpan { id, parent, position, traced })
         });
         if !matches!(outcome, Some(Some(_))) {
             count_no_slot(identity, outcome.is_none());
@@ -152,7 +159,9 @@ impl<'c> Producer<'c> {
     #[cold]
     pub(crate) fn trace_id(&self, span: OpenSpan) -> Option<[u8; 16]> {
         self.0
-            .enter(|state| span.position.index().filter(|_| span.traced).map(|index| state.trace_ids[index]))
+            .enter(|state| {
+                span.position.index().filter(|_| span.is_traced()).map(|index| state.trace_ids[index])
+            })
             .flatten()
     }
 
@@ -192,16 +201,14 @@ pub(crate) struct RecordContext {
 }
 
 impl<'c> State<'c> {
-    /// Notes the distributed trace in whose context a span begins. Spans too deep to be parents carry none.
+    /// Notes the distributed trace in whose context a span begins; returns its parent and whether it is traced. Spans
+    /// too deep to be parents are not. Two words, for the sake of registers.
     #[cold]
     #[inline(never)]
-    fn trace(&mut self, span: &mut OpenSpan) {
-        let (Some(host), Some(index)) = (self.host, span.position.index()) else { return };
-        span.traced = true;
+    fn trace(&mut self, parent: u64, position: Position) -> (u64, u64) {
+        let (Some(host), Some(index)) = (self.host, position.index()) else { return (parent, 0) };
         self.trace_ids[index] = host.trace_id;
-        if span.parent == 0 {
-            span.parent = host.span_id;
-        }
+        (if parent == 0 { host.span_id } else { parent }, 1)
     }
 
     #[inline(always)]
