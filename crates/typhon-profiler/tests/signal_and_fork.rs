@@ -33,7 +33,7 @@ fn b10_signal_handlers_may_record() {
                     std::thread::yield_now();
                 }
             });
-            while HANDLED.load(Ordering::Relaxed) < 2_000 {
+            while HANDLED.load(Ordering::Relaxed) < 400 {
                 for tsn in 0..100 {
                     let _span = span!(TransactionCommit { tsn, ..Default::default() });
                     emit(SystemReady::default);
