@@ -23,6 +23,14 @@ def fail(message):
     sys.exit(f"wrong: {message}")
 
 
+
+def counter_unit(name, value_kind):
+    """Perfetto's unit: bytes 3, count 2, none 0. The encoding alone does not tell bytes from totals."""
+    if name.endswith("Bytes"):
+        return 3
+    return 2 if value_kind in (0, 1) and not name.endswith("Ticks") else 0
+
+
 class Export:
     """What a viewer makes of the file."""
 
@@ -158,8 +166,8 @@ class Source:
             return
         self.instants[self.lane(record)][(start, *described)] += 1
         for gauge in fields.get("gauges", []):
-            unit = {0: 2, 1: 3}.get(gauge["valueKind"], 0)
             name = gauge.get("gaugeName", f"gauge 0x{gauge['gauge']:04x}")
+            unit = counter_unit(name, gauge["valueKind"])
             self.counters[(name, unit)].append((start, gauge["value"]))
 
 

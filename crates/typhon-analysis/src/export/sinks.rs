@@ -85,13 +85,7 @@ impl<W: Write> EventSink for PerfettoSink<W> {
             Some(uuid) => *uuid,
             None => {
                 let uuid = self.uuid();
-                let unit = match kind {
-                    GaugeValueKind::U64Bytes => CounterUnit::Bytes,
-                    GaugeValueKind::U32Count => CounterUnit::Count,
-                    GaugeValueKind::I64Signed | GaugeValueKind::U32PercentHundredths => {
-                        CounterUnit::Unspecified
-                    }
-                };
+                let unit = counter_unit(name, kind);
                 self.writer.track(uuid, Track::Counter { parent: PROCESS, name, unit })?;
                 self.counters.insert(name.to_owned(), uuid);
                 uuid
@@ -195,5 +189,32 @@ impl<W: Write> EventSink for ChromeSink<W> {
         let number = [("number", Annotation::Int(number))];
         let text = EventText { name: "Tick", category: "Tick", annotations: &number, flows: &[] };
         self.writer.slice(start_ns, end_ns.saturating_sub(start_ns), tid, text)
+    }
+}
+
+/// The encoding `U64Bytes` also carries totals and ages, so that only the name tells what is counted.
+fn counter_unit(name: &str, kind: GaugeValueKind) -> CounterUnit {
+    match kind {
+        _ if name.ends_with("Bytes") => CounterUnit::Bytes,
+        GaugeValueKind::U64Bytes | GaugeValueKind::U32Count if !name.ends_with("Ticks") => CounterUnit::Count,
+        _ => CounterUnit::Unspecified,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use typhon_trace::registry;
+
+    #[test]
+    fn only_gauges_of_bytes_have_the_unit_bytes() {
+        let unit = |name: &str| {
+            let gauge = registry::GAUGES.iter().find(|gauge| gauge.name == name).expect(name);
+            counter_unit(gauge.name, gauge.value_kind)
+        };
+        assert_eq!(unit("MemoryUnmanagedTotalBytes"), CounterUnit::Bytes);
+        assert_eq!(unit("TxChainCommitTotal"), CounterUnit::Count);
+        assert_eq!(unit("MemoryUnmanagedLiveBlocks"), CounterUnit::Count);
+        assert_eq!(unit("MemoryFragmentationPctHundredths"), CounterUnit::Unspecified);
     }
 }

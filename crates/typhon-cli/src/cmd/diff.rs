@@ -118,7 +118,7 @@ fn text(rows: &[DiffRow], changed: usize, args: &Diff, style: &Style) -> String 
     if changed == 0 {
         text.push_str("no significant changes\n");
     } else {
-        let titles = [("COUNT A→B", Align::Right), ("MEAN A→B", Align::Right), ("", Align::Right)];
+        let titles = [("COUNT A→B", Align::Right), ("MEAN A→B", Align::Right), ("CHANGE", Align::Right)];
         let mut columns = vec![("NAME", Align::Left)];
         columns.extend(titles);
         columns.extend([("TOTAL", Align::Right), ("P", Align::Right), ("", Align::Left)]);
