@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::path::Path;
-use typhon_trace::NoticeCode;
+
 use typhon_trace::event::{Gauge, InstantView, PerTickSnapshotView};
-use typhon_trace::reader::{FileVerdict, ReadOptions, StreamReader, VerifyOptions, verify};
+use typhon_trace::reader::{ReadOptions, StreamReader, VerifyOptions, verify};
+use typhon_trace::{Notice, NoticeCode, Severity};
 
 /// The parts of a file that the tests look at.
 #[derive(Debug, Default)]
@@ -25,8 +26,12 @@ impl Recording {
     pub(crate) fn read(path: &Path) -> Self {
         let open = || StreamReader::from_file(File::open(path).unwrap(), ReadOptions::default()).unwrap();
         let report = verify(open(), VerifyOptions { deep: true }, |_| ()).unwrap();
-        assert!(report.verdict <= FileVerdict::SoundWithNotices, "{:?}", report.findings);
         let is_whole = !report.findings.iter().any(|notice| notice.code == NoticeCode::NotClosedCleanly);
+        // A kill can end the write of the last block half way; nothing else may be wrong with the file.
+        let is_expected = |notice: &Notice| {
+            notice.severity() == Severity::Info || (!is_whole && notice.code == NoticeCode::Truncated)
+        };
+        assert!(report.findings.iter().all(is_expected), "{:?}", report.findings);
         let mut reader = open();
         let workers = usize::from(reader.preamble().header.worker_count);
         let mut recording = Self { is_whole, workers, ..Self::default() };
