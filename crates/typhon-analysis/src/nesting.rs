@@ -27,6 +27,12 @@ pub struct LaneSpan<T> {
 type NestingKey = (i64, std::cmp::Reverse<i64>, u64);
 
 impl<T> LaneSpan<T> {
+    /// The order of [`LaneSpan::key`], without building keys: starts are nearly always different.
+    #[inline]
+    fn compare(&self, other: &Self) -> std::cmp::Ordering {
+        self.start.cmp(&other.start).then_with(|| self.key().cmp(&other.key()))
+    }
+
     fn key(&self) -> NestingKey {
         (self.start, std::cmp::Reverse(self.end), self.span_id)
     }
@@ -174,7 +180,7 @@ impl<T: Copy> LaneNesting<T> {
     /// Nests everything that waits and hands it to `emit`, in order of time.
     pub fn settle_all(&mut self, mut emit: impl FnMut(Nesting<T>)) {
         let mut spans = std::mem::take(&mut self.pending);
-        spans.sort_by_key(LaneSpan::key);
+        spans.sort_by(LaneSpan::compare);
         let newest_end = spans.iter().map(|span| span.end).max().unwrap_or(i64::MIN);
         let mut walk = Walk { stack: Vec::new(), roots: Vec::new(), emit: &mut emit };
         let settled = std::mem::take(&mut self.roots);

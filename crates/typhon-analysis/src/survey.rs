@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use typhon_trace::TraceError;
 use typhon_trace::decode::{self, Value};
 use typhon_trace::reader::{BlockBuffer, BlockFeed, Source};
-use typhon_trace::record::Record;
+use typhon_trace::record::{Record, SpanHead};
 use typhon_trace::registry::id;
 
 /// A thread that held a slot for a while.
@@ -125,8 +125,14 @@ impl SurveyCollector {
     /// Looks at one record.
     #[inline]
     pub fn observe(&mut self, record: &Record<'_>) {
+        self.observe_with(record, record.span().as_ref());
+    }
+
+    /// Looks at one record whose span extension has been read already.
+    #[inline]
+    pub(crate) fn observe_with(&mut self, record: &Record<'_>, span: Option<&SpanHead<'_>>) {
         let start = record.timestamp();
-        let end = record.span().map_or(start, |span| start.saturating_add(span.duration.max(0)));
+        let end = span.map_or(start, |span| start.saturating_add(span.duration.max(0)));
         self.origin_ticks.get_or_insert(start);
         self.first_ticks = self.first_ticks.min(start);
         self.last_ticks = self.last_ticks.max(end);

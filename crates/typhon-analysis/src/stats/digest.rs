@@ -51,13 +51,14 @@ impl StatsQuery<'_> {
         let mut keys = Keys::default();
         let mut digest = BlockDigest { spans: Vec::with_capacity(spans), ..BlockDigest::default() };
         for record in events {
-            digest.survey.observe(&record);
+            let span = record.span();
+            digest.survey.observe_with(&record, span.as_ref());
             let is_in_window = self.window.is_none_or(|window| window.includes(&record));
             // Collections are about the process, so filters do not touch them.
             digest.gc.observe(&record, self.context.clock, self.context.own_dialect, is_in_window);
             let is_in = is_in_window && self.passes_filter(&record);
             let key = if is_in { self.key(&record, &mut keys) } else { None };
-            match record.span() {
+            match span {
                 Some(span) => digest.spans.push(entry(&record, &span, key)),
                 None => {
                     if let Some(key) = key {
