@@ -21,7 +21,8 @@ fuzz_target!(|file: &[u8]| {
             assert!(TraceFile::open(file).is_err());
             continue;
         };
-        assert_eq!(opened.preamble().tables, piped.preamble().tables);
+        // As text, since a field that is NaN equals nothing.
+        assert_eq!(format!("{:?}", opened.preamble().tables), format!("{:?}", piped.preamble().tables));
     }
     let plain = ReadOptions { salvage: false };
     let salvage = ReadOptions { salvage: true };

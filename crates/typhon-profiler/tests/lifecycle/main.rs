@@ -27,6 +27,8 @@ fn main() -> ExitCode {
     if let Ok(role) = std::env::var(ROLE) {
         return child::play(&role);
     }
+    #[cfg(unix)]
+    default_signals();
     let arguments = Arguments::from_args();
     let mut tests = Vec::new();
     tests.extend(beginnings::TESTS);
@@ -41,6 +43,16 @@ fn main() -> ExitCode {
         })
     };
     libtest_mimic::run(&arguments, tests.iter().map(trial).collect()).exit_code()
+}
+
+/// `nohup` and background jobs of scripts start programs with signals ignored, which children would inherit and the
+/// profiler would respect.
+#[cfg(unix)]
+fn default_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: no other thread runs yet, and the default action needs no handler.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
 }
 
 /// A place for a child to live in.
