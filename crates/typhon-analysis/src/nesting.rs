@@ -180,7 +180,7 @@ impl<T: Copy> LaneNesting<T> {
     /// Nests everything that waits and hands it to `emit`, in order of time.
     pub fn settle_all(&mut self, mut emit: impl FnMut(Nesting<T>)) {
         let mut spans = std::mem::take(&mut self.pending);
-        spans.sort_by(LaneSpan::compare);
+        sort(&mut spans);
         let newest_end = spans.iter().map(|span| span.end).max().unwrap_or(i64::MIN);
         let mut walk = Walk { stack: Vec::new(), roots: Vec::new(), emit: &mut emit };
         let settled = std::mem::take(&mut self.roots);
@@ -227,6 +227,26 @@ impl<T: Copy> LaneNesting<T> {
                 .collect();
             self.roots.splice(..half, merged);
         }
+    }
+}
+
+/// Sorts by [`LaneSpan::key`]. Most of the cost of sorting is moving whole spans about, so small keys of start and
+/// place are sorted instead; where a lane is too long for that, the spans themselves.
+fn sort<T: Copy>(spans: &mut Vec<LaneSpan<T>>) {
+    let Some(first) = spans.iter().map(|span| span.start).min() else { return };
+    let extent = spans.iter().map(|span| span.start.abs_diff(first)).max().unwrap_or(0);
+    let place_bits = usize::BITS - spans.len().leading_zeros();
+    if extent.leading_zeros() < place_bits {
+        spans.sort_by(LaneSpan::compare);
+        return;
+    }
+    let key = |(place, span): (usize, &LaneSpan<T>)| span.start.abs_diff(first) << place_bits | place as u64;
+    let mut keys: Vec<u64> = spans.iter().enumerate().map(key).collect();
+    keys.sort_unstable();
+    let place = |key: &u64| (key & ((1 << place_bits) - 1)) as usize;
+    *spans = keys.iter().map(|key| spans[place(key)]).collect();
+    for equal in spans.chunk_by_mut(|a, b| a.start == b.start).filter(|run| run.len() > 1) {
+        equal.sort_by(LaneSpan::compare);
     }
 }
 
