@@ -1,7 +1,7 @@
 //! `typhon gc`: the garbage collections of a .NET process as a trace.
 //!
 //! A source — a recorded stream ([`replay`]) or a running process ([`live`]) — delivers the collector's records.
-//! [`Recording`](recording::Recording) shows each collection and hands everything to
+//! [`Recording`] shows each collection and hands everything to
 //! [`TraceFile`](trace_file::TraceFile), which alone knows the trace format. Data flows that way only.
 
 #[cfg(unix)]
