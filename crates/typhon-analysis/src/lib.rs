@@ -1,7 +1,8 @@
 //! Reading traces in bulk.
 //!
 //! `typhon-trace` reads one block at a time and knows no threads; this crate drives it over whole files:
-//! an ordered parallel pipeline over blocks today, statistics and the Workbench's index later.
+//! an ordered parallel pipeline over blocks, and on it filters, tick numbering, nesting, statistics, comparison and
+//! conversion to other tools' formats.
 //!
 //! **Invariant:** results do not depend on the number of threads.
 #![forbid(unsafe_code)]

@@ -419,7 +419,7 @@ passed on; its standard output goes to standard error, so that the collections h
 
 Examples:
   typhon gc -o gc.typhon-trace --pid 4711 --duration 30s
-  typhon gc -o gc.typhon-trace -- dotnet run
+  typhon gc -o gc.typhon-trace -- dotnet app.dll
   typhon gc -o gc.typhon-trace --listen /tmp/gc.sock     then DOTNET_DiagnosticPorts=/tmp/gc.sock app
   typhon gc -o gc.typhon-trace --from run.nettrace --json"
 )]
