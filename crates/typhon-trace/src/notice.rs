@@ -51,7 +51,7 @@ notice_codes! {
     /// A metadata table holds something that cannot be right (duplicate id, length past the end).
     TableDamaged = "table-damaged", DataLoss, "names of systems, archetypes or components may be missing";
     /// Two entries of a table have the same id; the last one is used.
-    DuplicateId = "duplicate-id", Divergent, "the last entry with this id is used";
+    DuplicateId = "duplicate-id", Info, "the last entry with this id is used";
     /// The file ends inside a block or a block header.
     Truncated = "truncated", DataLoss, "`typhon trace repair` writes a closed copy with every complete block";
     /// The size fields of a block header are out of range.
