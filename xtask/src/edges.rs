@@ -8,6 +8,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("typhon-trace", &[]),
     ("typhon-clr", &[]),
     ("typhon-profiler", &["typhon-trace", "typhon-clr"]),
+    ("typhon-runtime", &["typhon-trace", "typhon-profiler"]),
     ("typhon-analysis", &["typhon-trace"]),
     ("typhon-cli", &["typhon-trace", "typhon-clr", "typhon-profiler", "typhon-analysis"]),
     ("xtask", &["typhon-trace"]),
