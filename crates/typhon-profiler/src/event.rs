@@ -10,6 +10,7 @@ use crate::lifecycle::first_use;
 use crate::local::{self, ThisThread};
 use crate::mask::EFFECTIVE;
 use crate::names::NameId;
+use crate::program::SYSTEM_SITES;
 use crate::site::Site;
 use std::marker::PhantomData;
 use typhon_trace::event::{Event, Instant, InstantEvent, SpanEvent, SpanFields};
@@ -194,13 +195,21 @@ pub fn mark(name: NameId, value: i32) {
 /// Records a span that has already ended: a fresh id, and the thread's innermost open span as its parent.
 #[inline]
 pub fn emit_span<E: SpanEvent>(start: Ticks, end: Ticks, event: impl FnOnce() -> E) {
-    put_timed(start, end, Link::Inside, event);
+    put_timed(start, end, Link::Inside, None, event);
+}
+
+/// As [`emit_span`], for the work of a system: the record names the code of the system with this index (see
+/// [`Program::with_system_source`](crate::Program::with_system_source)). Indexes above 32,767 have no code.
+#[inline]
+pub fn emit_system_span<E: SpanEvent>(system: u16, start: Ticks, end: Ticks, event: impl FnOnce() -> E) {
+    let site = (system < SYSTEM_SITES).then_some(SYSTEM_SITES | system);
+    put_timed(start, end, Link::Inside, site, event);
 }
 
 /// As [`emit_span`] without a parent: for work that belongs to the process and not to the thread that reports it.
 #[inline]
 pub fn emit_root_span<E: SpanEvent>(start: Ticks, end: Ticks, event: impl FnOnce() -> E) {
-    put_timed(start, end, Link::Root, event);
+    put_timed(start, end, Link::Root, None, event);
 }
 
 /// Records the end of asynchronous work under the id of the span that began it, from whichever thread sees the end.
@@ -208,7 +217,7 @@ pub fn emit_root_span<E: SpanEvent>(start: Ticks, end: Ticks, event: impl FnOnce
 #[inline]
 pub fn emit_completion<E: SpanEvent>(span_id: u64, start: Ticks, end: Ticks, event: impl FnOnce() -> E) {
     if span_id != 0 {
-        put_timed(start, end, Link::Completion(span_id), event);
+        put_timed(start, end, Link::Completion(span_id), None, event);
     }
 }
 
@@ -220,13 +229,19 @@ enum Link {
 }
 
 #[inline]
-fn put_timed<E: SpanEvent>(start: Ticks, end: Ticks, link: Link, event: impl FnOnce() -> E) {
+fn put_timed<E: SpanEvent>(
+    start: Ticks,
+    end: Ticks,
+    link: Link,
+    site: Option<u16>,
+    event: impl FnOnce() -> E,
+) {
     if !is_on(E::KIND) {
         return;
     }
     let event = event();
     let duration = end.raw().wrapping_sub(start.raw()) as i64;
-    let size = event.record_bytes(&SpanFields::default());
+    let size = event.record_bytes(&SpanFields { site, ..SpanFields::default() });
     local::with(|producer| {
         producer.emit_span(ThisThread, E::KIND, size, |context, fresh_id, bytes| {
             let (span_id, parent_span_id) = match link {
@@ -234,7 +249,7 @@ fn put_timed<E: SpanEvent>(start: Ticks, end: Ticks, link: Link, event: impl FnO
                 Link::Root => (fresh_id, 0),
                 Link::Completion(span_id) => (span_id, 0),
             };
-            let fields = SpanFields { duration, span_id, parent_span_id, ..SpanFields::default() };
+            let fields = SpanFields { duration, span_id, parent_span_id, site, ..SpanFields::default() };
             put_span(&event, context.slot, start, &fields, bytes);
         });
     });

@@ -51,6 +51,8 @@ pub mod model;
 #[cfg(not(loom))]
 mod names;
 #[cfg(not(loom))]
+mod program;
+#[cfg(not(loom))]
 pub mod session;
 #[cfg(not(loom))]
 mod site;
@@ -64,13 +66,15 @@ mod tick;
 pub use clock::Ticks;
 #[cfg(not(loom))]
 pub use event::{
-    Span, TraceContext, emit, emit_at, emit_completion, emit_root_span, emit_span, is_on, mark,
-    set_trace_context,
+    Span, TraceContext, emit, emit_at, emit_completion, emit_root_span, emit_span, emit_system_span, is_on,
+    mark, set_trace_context,
 };
 #[cfg(not(loom))]
 pub use lifecycle::{Init, Status, gates, init, shutdown};
 #[cfg(not(loom))]
 pub use names::{NameError, NameId, name};
+#[cfg(not(loom))]
+pub use program::{Program, describe};
 #[cfg(not(loom))]
 pub use site::{Site, SiteInfo};
 #[cfg(not(loom))]

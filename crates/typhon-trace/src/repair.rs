@@ -83,6 +83,9 @@ impl<K: TraceSink> TraceCopy<K> {
             sources: sources(sections.file_table, sections.source_manifest),
             cpu_samples: sections.cpu_samples.unwrap_or_default(),
             query_strings: sections.query_strings.unwrap_or_default(),
+            // The copy has all tables in front.
+            identity: None,
+            tables: None,
         };
         self.writer.close(&info);
         let (sink, report) = self.writer.into_parts();

@@ -3,27 +3,34 @@
 
 use super::{Batch, ExportError, Exporter, SessionEnd, SessionStart, names};
 use crate::destination::create_in_use;
+use crate::program::{Program, SYSTEM_SITES, SystemSource};
 use crate::site::SiteInfo;
+use std::collections::HashMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use typhon_trace::header::{FileHeader, utc_ticks_from_unix_ns};
-use typhon_trace::tables::Tables;
 use typhon_trace::trailer::{FileEntry, FileTable, SourceLocation, SourceManifest, SpanNames};
 use typhon_trace::writer::{CloseInfo, TraceSink, TraceWriter, WriterOptions};
 
 /// Writes a `.typhon-trace` file, one block per batch, each handed to the operating system at once: a killed process
 /// leaves a file that is whole up to its last block.
 ///
-/// While the file is open, `<file>.sites` beside it holds the call sites, which a closed file has in its trailer.
+/// While the file is open, `<file>.sites` beside it holds the call sites, which a closed file has in its trailer. The
+/// same goes for tables of a program that is described after the recording began.
 pub struct FileExporter<S = File> {
     destination: Destination<S>,
-    header: FileHeader,
-    tables: Tables,
     writer: Option<TraceWriter<S>>,
     /// Names with lower ids stand in the file.
     named: u32,
-    sources: Option<(FileTable, SourceManifest)>,
+    /// The call sites; systems come in addition.
+    sites: &'static [SiteInfo],
+    program: Option<Arc<Program>>,
+    /// The program was described after the file was begun, so that its tables are not in front.
+    described_late: bool,
+    /// Where the sites stand while the file is open; `None` for sinks without a path.
     sites_path: Option<PathBuf>,
 }
 
@@ -50,30 +57,23 @@ impl<S: TraceSink + Send> FileExporter<S> {
     fn with(destination: Destination<S>) -> Self {
         Self {
             destination,
-            header: FileHeader::new(0),
-            tables: Tables::default(),
             writer: None,
             named: 0,
-            sources: None,
+            sites: &[],
+            program: None,
+            described_late: false,
             sites_path: None,
         }
-    }
-
-    /// Describes the program that is recorded: `header` for identity, rates and transaction numbers, `tables` for
-    /// systems, archetypes and components. Its creation time and clock are set when the session starts.
-    pub fn describe(mut self, header: FileHeader, tables: Tables) -> Self {
-        (self.header, self.tables) = (header, tables);
-        self
     }
 
     fn open(&mut self, sink: S, start: &SessionStart) -> Result<(), ExportError> {
         let since_epoch = start.wall_clock.duration_since(UNIX_EPOCH).unwrap_or_default();
         let created = utc_ticks_from_unix_ns(i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX));
-        let header = FileHeader { created_utc_ticks: created, ..self.header.clone() };
-        self.writer =
-            Some(TraceWriter::create(sink, header, &self.tables, WriterOptions::new(start.consumer_slot))?);
-        self.named = 0;
-        self.sources = (!start.sites.is_empty()).then(|| sources(start.sites));
+        let program = start.program.as_deref().cloned().unwrap_or_default();
+        let header = FileHeader { created_utc_ticks: created, ..program.header };
+        let options = WriterOptions::new(start.consumer_slot);
+        self.writer = Some(TraceWriter::create(sink, header, &program.tables, options)?);
+        (self.sites, self.program) = (start.sites, start.program.clone());
         Ok(())
     }
 
@@ -92,10 +92,13 @@ impl<S: TraceSink + Send> FileExporter<S> {
 
     fn finish(&mut self, end: &SessionEnd) -> Result<(), ExportError> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
+        let late = self.late_program();
         let report = writer.close(&CloseInfo {
             stop_timestamp: end.time_ns,
             duration_ticks: end.time_ns - end.start_ns,
-            sources: self.sources.take(),
+            sources: self.sources(),
+            identity: late.map(|program| program.header.clone()),
+            tables: late.map(|program| program.tables.clone()),
             ..CloseInfo::default()
         });
         match report.problems.first() {
@@ -104,11 +107,6 @@ impl<S: TraceSink + Send> FileExporter<S> {
                 Err(ExportError::new(format!("closing ({:?}): {}", problem.step, problem.error)))
             }
         }
-    }
-
-    fn remove_sites(&mut self) -> Result<(), ExportError> {
-        let Some(path) = self.sites_path.take() else { return Ok(()) };
-        std::fs::remove_file(&path).map_err(|error| io_error("remove", &path, error))
     }
 }
 
@@ -122,7 +120,8 @@ impl<S: TraceSink + Send> Exporter for FileExporter<S> {
             Destination::Path { path, create } => {
                 let sink = create(&path).map_err(|error| io_error("create", &path, error))?;
                 self.open(sink, start)?;
-                self.write_sites(&path)
+                self.sites_path = Some(sites_path(&path));
+                self.write_sites()
             }
             Destination::Sink(sink) => self.open(sink, start),
             Destination::Taken => Err(ExportError::new("a file exporter serves one session")),
@@ -133,25 +132,64 @@ impl<S: TraceSink + Send> Exporter for FileExporter<S> {
         self.write(batch)
     }
 
+    fn describe(&mut self, program: &Arc<Program>) -> Result<(), ExportError> {
+        self.program = Some(Arc::clone(program));
+        self.described_late = true;
+        self.write_sites()
+    }
+
     fn close(&mut self, end: &SessionEnd) -> Result<(), ExportError> {
         self.finish(end)
     }
 }
 
 impl<S> FileExporter<S> {
-    /// Puts the call sites beside the file, for readers of a file that was not closed.
-    fn write_sites(&mut self, trace: &Path) -> Result<(), ExportError> {
-        let Some((files, manifest)) = &self.sources else { return Ok(()) };
-        let mut bytes = Vec::new();
-        files.encode(&mut bytes)?;
-        manifest.encode(&mut bytes)?;
-        let mut path = trace.as_os_str().to_owned();
-        path.push(".sites");
-        let path = PathBuf::from(path);
-        std::fs::write(&path, bytes).map_err(|error| io_error("write", &path, error))?;
-        self.sites_path = Some(path);
-        Ok(())
+    /// The description that came after the beginning of the file, if one did.
+    fn late_program(&self) -> Option<&Program> {
+        self.program.as_deref().filter(|_| self.described_late)
     }
+
+    /// File table and manifest of call sites and systems; `None` when there are none.
+    fn sources(&self) -> Option<(FileTable, SourceManifest)> {
+        let systems = self.program.as_deref().map_or(&[][..], |program| &program.systems);
+        let has_any = !self.sites.is_empty() || !systems.is_empty();
+        has_any.then(|| sources(self.sites, systems))
+    }
+
+    /// Puts the call sites, and tables that are not in the file, beside the file, for readers of one that was not
+    /// closed. A reader of the moment sees the old ones or the new ones.
+    fn write_sites(&self) -> Result<(), ExportError> {
+        let Some(path) = &self.sites_path else { return Ok(()) };
+        let mut bytes = Vec::new();
+        if let Some((files, manifest)) = self.sources() {
+            files.encode(&mut bytes)?;
+            manifest.encode(&mut bytes)?;
+        }
+        if let Some(program) = self.late_program() {
+            program.tables.encode_section(&mut bytes)?;
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let new = path.with_added_extension("new");
+        std::fs::write(&new, bytes).map_err(|error| io_error("write", &new, error))?;
+        std::fs::rename(&new, path).map_err(|error| io_error("write", path, error))
+    }
+
+    fn remove_sites(&mut self) -> Result<(), ExportError> {
+        let Some(path) = self.sites_path.take() else { return Ok(()) };
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", &path, error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The file beside a trace that holds its call sites until it is closed.
+fn sites_path(trace: &Path) -> PathBuf {
+    let mut path = trace.as_os_str().to_owned();
+    path.push(".sites");
+    path.into()
 }
 
 fn io_error(action: &str, path: &Path, error: std::io::Error) -> ExportError {
@@ -161,21 +199,34 @@ fn io_error(action: &str, path: &Path, error: std::io::Error) -> ExportError {
     ExportError { message, storage_full, source: Some(Box::new(error)) }
 }
 
-/// File table and manifest of the call sites, which are in the order of their files.
-fn sources(sites: &[SiteInfo]) -> (FileTable, SourceManifest) {
-    let (mut files, mut manifest) = (FileTable::default(), SourceManifest::default());
+/// File table and manifest of call sites and systems.
+fn sources(sites: &[SiteInfo], systems: &[SystemSource]) -> (FileTable, SourceManifest) {
+    let mut table = Sources::default();
     for site in sites {
-        if files.files.last().is_none_or(|file| file.path != site.file) {
-            // At most 32,767 sites, so that their files fit.
-            files.files.push(FileEntry { file_id: files.files.len() as u16, path: site.file.to_owned() });
-        }
-        manifest.entries.push(SourceLocation {
-            id: site.id,
-            file_id: (files.files.len() - 1) as u16,
-            line: site.line,
-            kind: 0,
-            method: site.function.clone(),
-        });
+        table.add(site.id, site.file, site.line, &site.function);
     }
-    (files, manifest)
+    for system in systems {
+        table.add(SYSTEM_SITES | system.index, system.file, system.line, &system.function);
+    }
+    (table.files, table.manifest)
+}
+
+#[derive(Default)]
+struct Sources {
+    files: FileTable,
+    manifest: SourceManifest,
+    file_ids: HashMap<&'static str, u16>,
+}
+
+impl Sources {
+    fn add(&mut self, id: u16, file: &'static str, line: u32, function: &str) {
+        // At most 65,535 sites, so that their files fit.
+        let file_id = *self.file_ids.entry(file).or_insert_with(|| {
+            let file_id = self.files.files.len() as u16;
+            self.files.files.push(FileEntry { file_id, path: file.to_owned() });
+            file_id
+        });
+        let method = function.to_owned();
+        self.manifest.entries.push(SourceLocation { id, file_id, line, kind: 0, method });
+    }
 }

@@ -12,8 +12,10 @@ pub use crate::drain::batch::{Batch, MAX_BATCH_BYTES, MAX_BATCH_RECORDS};
 pub use file::FileExporter;
 pub use memory::{MemoryExporter, MemoryTrace};
 
+use crate::program::Program;
 use crate::site::SiteInfo;
 use std::error::Error;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// What an exporter may fail with. `storage_full` makes it give up at once instead of after eight failures in a row.
@@ -48,7 +50,7 @@ impl From<typhon_trace::TraceError> for ExportError {
 }
 
 /// What an exporter knows when a session begins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionStart {
     /// Wall clock.
@@ -59,6 +61,8 @@ pub struct SessionStart {
     pub consumer_slot: u8,
     /// Every call site of the program.
     pub sites: &'static [SiteInfo],
+    /// What is recorded, if that is known already.
+    pub program: Option<Arc<Program>>,
 }
 
 /// What an exporter learns when a session ends.
@@ -88,6 +92,15 @@ pub trait Exporter: Send {
     /// # Errors
     /// The batch then counts as dropped, and the loss is reported in front of the next batch.
     fn process(&mut self, batch: &Batch) -> Result<(), ExportError>;
+
+    /// Called when the program is described, for the first time or anew, while the session runs.
+    ///
+    /// # Errors
+    /// One line on stderr, no more.
+    fn describe(&mut self, program: &Arc<Program>) -> Result<(), ExportError> {
+        let _ = program;
+        Ok(())
+    }
 
     /// Called when the queue is empty, and before [`Exporter::close`]: hands on what was kept back.
     ///

@@ -4,6 +4,7 @@
 use super::SessionEnd;
 use super::summary::Summary;
 use crate::drain::batch::Batch;
+use crate::program::Program;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ use std::time::{Duration, Instant};
 pub(crate) enum Item {
     /// A batch, and what has to be written in front of it.
     Batch { before: Vec<Batch>, batch: Arc<Batch> },
+    /// The program is described.
+    Describe(Arc<Program>),
     /// No more batches: what is left to write, and the end of the session.
     Close { before: Vec<Batch>, end: SessionEnd },
 }
@@ -82,6 +85,15 @@ impl Queue {
         let mut state = self.lock();
         let before = state.pending.take_batches();
         state.items.push_back(Item::Close { before, end });
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Passes on a description of the program. It always finds room, and replaces one that still waits.
+    pub(crate) fn describe(&self, program: Arc<Program>) {
+        let mut state = self.lock();
+        state.items.retain(|item| !matches!(item, Item::Describe(_)));
+        state.items.push_back(Item::Describe(program));
         drop(state);
         self.changed.notify_all();
     }

@@ -64,6 +64,11 @@ impl Worker {
                     self.process(&batch);
                     self.queue.done();
                 }
+                Some(Item::Describe(program)) => {
+                    let result = guarded(|| self.exporter.describe(&program));
+                    self.note(result);
+                    self.queue.done();
+                }
                 Some(Item::Close { before, end }) => {
                     before.iter().for_each(|batch| self.process(batch));
                     self.write_remains();

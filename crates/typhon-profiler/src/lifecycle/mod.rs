@@ -36,8 +36,6 @@ use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 #[cfg(all(unix, feature = "gc"))]
 use typhon_trace::event::{Event, GcEnd, GcStart, GcSuspension};
-use typhon_trace::header::FileHeader;
-use typhon_trace::tables::Tables;
 
 /// Longest time that finishing a recording may delay the end of the process.
 const HOOK_BUDGET: Duration = Duration::from_secs(2);
@@ -80,7 +78,6 @@ pub struct Init {
 #[derive(Debug, Clone, Default)]
 struct Host {
     database_directory: Option<PathBuf>,
-    description: Option<(FileHeader, Tables)>,
 }
 
 impl Init {
@@ -106,12 +103,6 @@ impl Init {
     /// deleted as its `retention.json` says.
     pub fn database_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.host.database_directory = Some(directory.into());
-        self
-    }
-
-    /// Describes the program in the file; see [`FileExporter::describe`].
-    pub fn describe(mut self, header: FileHeader, tables: Tables) -> Self {
-        self.host.description = Some((header, tables));
         self
     }
 
@@ -145,11 +136,7 @@ impl Init {
     }
 
     fn is_plain(&self) -> bool {
-        let Host { database_directory, description } = &self.host;
-        self.overrides.is_empty()
-            && self.arguments.is_empty()
-            && database_directory.is_none()
-            && description.is_none()
+        self.overrides.is_empty() && self.arguments.is_empty() && self.host.database_directory.is_none()
     }
 }
 
@@ -270,14 +257,7 @@ impl Process {
 
     fn session_options(&self, path: Option<&Path>) -> SessionOptions {
         let options = &self.resolved.options;
-        let exporter = path.map(|path| {
-            let exporter = FileExporter::new(path);
-            let exporter: Box<dyn Exporter> = match self.host.description.clone() {
-                Some((header, tables)) => Box::new(exporter.describe(header, tables)),
-                None => Box::new(exporter),
-            };
-            exporter
-        });
+        let exporter = path.map(|path| Box::new(FileExporter::new(path)) as Box<dyn Exporter>);
         SessionOptions {
             mask: self.gates.mask(),
             exporters: exporter.into_iter().collect(),

@@ -18,6 +18,7 @@ use crate::export::{ExportError, Exporter, SessionEnd, SessionStart};
 use crate::gates::KindMask;
 use crate::lifecycle::first_use;
 use crate::mask::EFFECTIVE;
+use crate::program::Program;
 use crate::{fork, gauges, local, site, thread};
 use consumer::{Consumer, Control};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -98,6 +99,8 @@ struct State {
     /// The consumer of the process; while a session runs, its thread has it.
     idle: Option<(Drain<'static>, ClockMap)>,
     running: Option<Running>,
+    /// What is recorded, if somebody said so.
+    program: Option<Arc<Program>>,
 }
 
 struct Running {
@@ -112,7 +115,7 @@ struct RunningExporter {
     report: Arc<Mutex<ExporterReport>>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { idle: None, running: None });
+static STATE: Mutex<State> = Mutex::new(State { idle: None, running: None, program: None });
 /// Changes of the mask that the consumer has not marked yet. Its lock serialises changes.
 static CHANGES: Mutex<Changes> = Mutex::new(Changes { armed: false, queue: Vec::new() });
 
@@ -160,7 +163,14 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
     let start_ns = map.to_ns(Ticks::now().raw());
     prepare_chunks(options.buffer_budget_bytes);
 
-    let result = start_exporters(options.exporters, options.queue_depth, start_ns);
+    let begin = SessionStart {
+        wall_clock: SystemTime::now(),
+        time_ns: start_ns,
+        consumer_slot: CONSUMER_SLOT,
+        sites: site::all(),
+        program: state.program.clone(),
+    };
+    let result = start_exporters(options.exporters, options.queue_depth, &begin);
     let exporters = match result {
         Ok(exporters) => exporters,
         Err(error) => {
@@ -212,17 +222,12 @@ fn prepare_chunks(budget_bytes: u64) {
 fn start_exporters(
     exporters: Vec<Box<dyn Exporter>>,
     queue_depth: usize,
-    start_ns: i64,
+    begin: &SessionStart,
 ) -> Result<Vec<RunningExporter>, StartError> {
-    let begin = SessionStart {
-        wall_clock: SystemTime::now(),
-        time_ns: start_ns,
-        consumer_slot: CONSUMER_SLOT,
-        sites: site::all(),
-    };
+    let start_ns = begin.time_ns;
     let mut running = Vec::new();
     for exporter in exporters {
-        match start_exporter(exporter, queue_depth, &begin) {
+        match start_exporter(exporter, queue_depth, begin) {
             Ok(exporter) => running.push(exporter),
             Err(error) => {
                 finish_exporters(&running, SessionEnd { time_ns: start_ns, start_ns }, EXPORTER_BUDGET);
@@ -316,6 +321,20 @@ pub fn flush(patience: Duration) -> bool {
     let state = lock_until(&STATE, deadline);
     let control = state.and_then(|state| state.running.as_ref().map(|running| Arc::clone(&running.control)));
     control.is_some_and(|control| control.flush(deadline))
+}
+
+/// See [`crate::describe`].
+pub(crate) fn describe(program: Program) {
+    if fork::is_child() {
+        return;
+    }
+    let program = Arc::new(program);
+    // Under the lock, so that a session that starts meanwhile either begins with the description or is told.
+    let mut state = lock(&STATE);
+    state.program = Some(Arc::clone(&program));
+    if let Some(running) = &state.running {
+        running.exporters.iter().for_each(|exporter| exporter.queue.describe(Arc::clone(&program)));
+    }
 }
 
 /// Does a session run?

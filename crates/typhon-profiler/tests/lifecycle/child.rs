@@ -7,9 +7,8 @@ use typhon_profiler::config::Overrides;
 use typhon_profiler::events::{MemoryAllocSource, OverloadLevel, TransactionCommit};
 use typhon_profiler::gauges::{self, GaugeValue, Readings};
 use typhon_profiler::memory::Allocation;
-use typhon_profiler::{Init, Status, init, mark, name, shutdown, span, tick};
+use typhon_profiler::{Init, Program, Status, describe, init, mark, name, shutdown, span, tick};
 use typhon_trace::header::FileHeader;
-use typhon_trace::tables::Tables;
 
 /// How many instants `work` records.
 pub(crate) const MARKS: i32 = 100;
@@ -91,13 +90,10 @@ fn late_settings() {
 fn overrides() {
     let mut header = FileHeader::new(0);
     header.set_worker_count(3);
+    describe(Program::default().with_header(header));
     let overrides = Overrides::new().gate("MemoryAllocations", true).suppress(["TransactionCommit"]);
     assert_eq!(
-        Init::new()
-            .overrides(overrides)
-            .arguments(["serve", "--trace", "own.typhon-trace"])
-            .describe(header, Tables::default())
-            .start(),
+        Init::new().overrides(overrides).arguments(["serve", "--trace", "own.typhon-trace"]).start(),
         Status::Recording
     );
     work(0);

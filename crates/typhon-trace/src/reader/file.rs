@@ -55,12 +55,22 @@ impl<A: ReadAt> TraceFile<A> {
     pub fn open(data: A) -> Result<Self, TraceError> {
         let size = data.size().map_err(|source| TraceError::Io { action: "read", offset: 0, source })?;
         let feed = BlockFeed::open(FileSource::scattered(&data, size), ReadOptions::default())?;
-        let preamble = feed.preamble().clone();
+        let mut preamble = feed.preamble().clone();
         let mut log = NoticeLog::new();
         log.extend(feed.notices().iter().cloned());
         let mut source = FileSource::sequential(&data, size);
         let sections = read_addressed(&mut source, &preamble.header, preamble.tables_end, &mut log)?;
+        preamble.add_late_tables(&sections);
         Ok(Self { data, preamble, sections, notices: log.into_sorted() })
+    }
+
+    /// Adds the sections of the file beside a trace that was not closed, see [`Sections::read_beside`]; what the trace
+    /// itself has counts more.
+    #[must_use]
+    pub fn with_sections(mut self, beside: &Sections) -> Self {
+        self.sections = self.sections.or(beside);
+        self.preamble.add_late_tables(&self.sections);
+        self
     }
 
     /// The file header.
@@ -68,7 +78,7 @@ impl<A: ReadAt> TraceFile<A> {
         &self.preamble.header
     }
 
-    /// The metadata tables.
+    /// The metadata tables: those in front, or the late ones that replace them.
     pub fn tables(&self) -> &Tables {
         &self.preamble.tables
     }

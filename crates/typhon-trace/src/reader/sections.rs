@@ -2,11 +2,12 @@
 
 use std::io::{self, Read};
 
-use super::source::{Source, SourceReader};
+use super::source::{PipeSource, Source, SourceReader};
 use super::walk::shifted;
 use super::{EndReason, NoticeLog, SequenceEnd};
 use crate::block::Boundary;
 use crate::header::{FileHeader, FileOffsets};
+use crate::tables::Tables;
 use crate::trailer::{
     CpuSamples, FileTable, QueryDefinitions, QueryStrings, Section, SectionRead, SourceManifest, SpanNames,
 };
@@ -19,6 +20,8 @@ pub struct Sections {
     pub file_table: Option<FileTable>,
     /// Source locations.
     pub source_manifest: Option<SourceManifest>,
+    /// Metadata tables that were not known when the file was created.
+    pub tables: Option<Tables>,
     /// Texts of query definitions.
     pub query_strings: Option<QueryStrings>,
     /// Query definitions; no known writer.
@@ -52,6 +55,7 @@ impl Sections {
     pub fn or(mut self, other: &Self) -> Self {
         self.file_table = self.file_table.or_else(|| other.file_table.clone());
         self.source_manifest = self.source_manifest.or_else(|| other.source_manifest.clone());
+        self.tables = self.tables.or_else(|| other.tables.clone());
         self.query_strings = self.query_strings.or_else(|| other.query_strings.clone());
         self.query_definitions = self.query_definitions.or_else(|| other.query_definitions.clone());
         self.cpu_samples = self.cpu_samples.or_else(|| other.cpu_samples.clone());
@@ -77,6 +81,7 @@ impl Sections {
             }
             Section::FileTable => sink.take(FileTable::read(reader)?, &mut self.file_table),
             Section::SourceManifest => sink.take(SourceManifest::read(reader)?, &mut self.source_manifest),
+            Section::Tables => sink.take(Tables::read_section(reader)?, &mut self.tables),
             Section::QueryStrings => sink.take(QueryStrings::read(reader)?, &mut self.query_strings),
             Section::QueryDefinitions => {
                 sink.take(QueryDefinitions::read(reader)?, &mut self.query_definitions)
@@ -85,6 +90,54 @@ impl Sections {
         };
         self.add_place(body - 4, section, log);
         Ok(whole)
+    }
+
+    /// Reads a section with its magic; returns where it ends.
+    fn read_at<S: Source>(
+        &mut self,
+        section: Section,
+        source: &mut S,
+        at: u64,
+        log: &mut NoticeLog,
+    ) -> Result<u64, TraceError> {
+        let mut reader = SourceReader::new(source, at + 4);
+        let read = self.read(section, &mut reader, at + 4, &mut SpanNames::default(), log);
+        let end = reader.position();
+        reader.finish(read)?;
+        Ok(end)
+    }
+
+    /// Reads the file that a recorder keeps beside a trace until it is closed (`<trace>.sites`): sections one after
+    /// the other, up to the first thing that is none. Their offsets are those of that file, so that no places are
+    /// kept.
+    ///
+    /// # Errors
+    /// Only those of `source`.
+    pub fn read_beside(source: impl Read) -> Result<(Self, Vec<Notice>), TraceError> {
+        let mut source = PipeSource::new(source);
+        let (mut sections, mut log) = (Self::default(), NoticeLog::new());
+        let mut reader = SourceReader::new(&mut source, 0);
+        sections.read_all(&mut reader, &mut SpanNames::default(), &mut log)?;
+        sections.places.clear();
+        Ok((sections, log.into_sorted()))
+    }
+
+    /// Reads sections from the reader's position to the first thing that is none, or that is cut.
+    fn read_all<S: Source>(
+        &mut self,
+        reader: &mut SourceReader<'_, S>,
+        span_names: &mut SpanNames,
+        log: &mut NoticeLog,
+    ) -> Result<(), TraceError> {
+        let mut whole = true;
+        while whole && let Some(section) = next_section(reader)? {
+            let body = reader.position() + 4;
+            let mut magic = [0; 4];
+            let read = reader.read_exact(&mut magic);
+            let read = read.and_then(|()| self.read(section, reader, body, span_names, log));
+            whole = reader.checked(read)?;
+        }
+        Ok(())
     }
 
     /// A section counts once, however often a hostile file repeats it.
@@ -136,17 +189,7 @@ pub(crate) fn read_sequential<S: Source>(
     }
     let mut sections = Sections::default();
     let mut reader = SourceReader::new(source, end.offset);
-    while let Some(section) = next_section(&mut reader)? {
-        let start = reader.position();
-        let mut magic = [0; 4];
-        let read = reader.read_exact(&mut magic);
-        let read = read.and_then(|()| sections.read(section, &mut reader, start + 4, span_names, log));
-        match read {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(_) => return reader.finish(read).map(|_| Trailer::default()),
-        }
-    }
+    sections.read_all(&mut reader, span_names, log)?;
     let rest_at = reader.position();
     let rest = reader.drain()?;
     if rest > 0 {
@@ -207,9 +250,10 @@ pub(crate) fn read_addressed<S: Source>(
             log.push(offset_notice(section, stated, fault));
             continue;
         }
-        let mut reader = SourceReader::new(&mut *source, at + 4);
-        let read = sections.read(section, &mut reader, at + 4, &mut SpanNames::default(), log);
-        reader.finish(read)?;
+        let end = sections.read_at(section, source, at, log)?;
+        if section == Section::SourceManifest && source.peek(end, 4)? == Section::Tables.magic() {
+            sections.read_at(Section::Tables, source, end, log)?;
+        }
     }
     sections.places.sort_unstable_by_key(|(at, _)| *at);
     Ok(sections)

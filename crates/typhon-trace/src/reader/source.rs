@@ -301,9 +301,15 @@ impl<'a, S: Source> SourceReader<'a, S> {
     }
 
     /// Turns the result of a decoder that read from here into one that names the file offset of a failure.
-    pub(crate) fn finish<T>(self, result: io::Result<T>) -> Result<T, TraceError> {
+    pub(crate) fn finish<T>(mut self, result: io::Result<T>) -> Result<T, TraceError> {
+        self.checked(result)
+    }
+
+    /// As [`Self::finish`], to go on reading.
+    pub(crate) fn checked<T>(&mut self, result: io::Result<T>) -> Result<T, TraceError> {
         let offset = self.position;
-        result.map_err(|source| self.error.unwrap_or(TraceError::Io { action: "read", offset, source }))
+        result
+            .map_err(|source| self.error.take().unwrap_or(TraceError::Io { action: "read", offset, source }))
     }
 
     /// Bytes ahead without taking them.

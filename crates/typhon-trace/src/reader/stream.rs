@@ -213,6 +213,13 @@ pub(crate) struct ScanEnd {
 }
 
 impl Preamble {
+    /// Replaces the tables by those that came later, if any did.
+    pub fn add_late_tables(&mut self, sections: &Sections) {
+        if let Some(tables) = &sections.tables {
+            self.tables.clone_from(tables);
+        }
+    }
+
     /// Ids of the checksum names, if the file declares them all.
     pub fn checksum_names(&self) -> Option<ChecksumNames> {
         match self.names {

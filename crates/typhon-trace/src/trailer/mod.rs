@@ -10,6 +10,7 @@
 mod cpu;
 mod names;
 mod sources;
+mod tables;
 
 use std::io::{self, Read};
 
@@ -35,6 +36,9 @@ pub enum Section {
     FileTable,
     /// Places in them.
     SourceManifest,
+    /// Metadata tables that were not known when the file was created. Stands behind the source manifest, without an
+    /// offset in the header.
+    Tables,
     /// Texts that query definitions refer to.
     QueryStrings,
     /// Query definitions; reserved, no known writer.
@@ -45,10 +49,11 @@ pub enum Section {
 
 impl Section {
     /// Every section.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::SpanNames,
         Self::FileTable,
         Self::SourceManifest,
+        Self::Tables,
         Self::QueryStrings,
         Self::QueryDefinitions,
         Self::CpuSamples,
@@ -60,6 +65,7 @@ impl Section {
             Self::SpanNames => *b"SPAN",
             Self::FileTable => *b"SFLB",
             Self::SourceManifest => *b"SLMN",
+            Self::Tables => *b"MTBL",
             Self::QueryStrings => *b"QSST",
             Self::QueryDefinitions => *b"QDFT",
             Self::CpuSamples => *b"CPUS",
@@ -77,6 +83,7 @@ impl Section {
             Self::SpanNames => "span name table",
             Self::FileTable => "file table",
             Self::SourceManifest => "source location manifest",
+            Self::Tables => "section of late metadata tables",
             Self::QueryStrings => "query string table",
             Self::QueryDefinitions => "query definition table",
             Self::CpuSamples => "CPU sample section",

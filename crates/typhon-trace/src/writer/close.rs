@@ -4,6 +4,7 @@ use super::{TraceSink, TraceWriter};
 use crate::TraceError;
 use crate::checksum::{ClosingBlock, Crc32c};
 use crate::header::{FLAG_MULTIPLE_ENGINES, FileHeader, FileOffsets};
+use crate::tables::Tables;
 use crate::trailer::{CpuSamples, FileTable, QueryStrings, SourceManifest};
 
 /// What is known only at the end of a recording.
@@ -21,6 +22,10 @@ pub struct CloseInfo {
     pub tick_count: Option<u32>,
     /// Source files and the places in them; the format has both or neither.
     pub sources: Option<(FileTable, SourceManifest)>,
+    /// Identity, rates and first transaction number, if they were not known when the file was created.
+    pub identity: Option<FileHeader>,
+    /// Metadata tables, if they were not known when the file was created; they become a trailer section.
+    pub tables: Option<Tables>,
     /// CPU samples; written unless empty.
     pub cpu_samples: CpuSamples,
     /// Texts of query definitions; written unless there is nothing but the empty text.
@@ -64,6 +69,8 @@ pub enum CloseStep {
     RoutingIds,
     /// Encoding file table and source manifest. The file is without them.
     Sources,
+    /// Encoding late metadata tables. The file is without them.
+    Tables,
     /// Encoding the CPU samples. The file is without them.
     CpuSamples,
     /// Encoding the query texts. The file is without them.
@@ -174,13 +181,22 @@ impl<S: TraceSink> TraceWriter<S> {
     }
 
     fn closing_header(&self, info: &CloseInfo, trailer: &Trailer) -> FileHeader {
+        let mut header = self.header.clone();
+        if let Some(identity) = &info.identity {
+            header.base_tick_rate = identity.base_tick_rate;
+            header.worker_count = identity.worker_count;
+            header.database_id = identity.database_id;
+            header.database_name.clone_from(&identity.database_name);
+            header.tsn_min = identity.tsn_min;
+            header.schema_fingerprint = identity.schema_fingerprint;
+        }
         FileHeader {
             flags: if info.multiple_engines { FLAG_MULTIPLE_ENGINES } else { 0 },
             offsets: trailer.offsets,
             tsn_max: info.tsn_max,
             duration_ticks: info.duration_ticks,
             tick_count: info.tick_count.unwrap_or(self.written.ticks),
-            ..self.header.clone()
+            ..header
         }
     }
 
@@ -224,13 +240,18 @@ impl Trailer {
     /// Encodes the sections in the order of the reference engine. A section that the format cannot hold is left out;
     /// the others are not affected.
     fn encode(&mut self, info: &CloseInfo, problems: &mut Vec<CloseProblem>) {
-        if let Some((files, manifest)) = &info.sources {
+        // Late tables have no offset in the header: they follow the manifest.
+        let no_sources = info.tables.as_ref().map(|_| Default::default());
+        if let Some((files, manifest)) = info.sources.as_ref().or(no_sources.as_ref()) {
             self.section(CloseStep::Sources, problems, |trailer| {
                 trailer.offsets.file_table = trailer.here();
                 files.encode(&mut trailer.bytes)?;
                 trailer.offsets.source_location_manifest = trailer.here();
                 manifest.encode(&mut trailer.bytes)
             });
+        }
+        if let Some(tables) = &info.tables {
+            self.section(CloseStep::Tables, problems, |trailer| tables.encode_section(&mut trailer.bytes));
         }
         if !info.cpu_samples.samples.is_empty() {
             self.section(CloseStep::CpuSamples, problems, |trailer| {

@@ -92,6 +92,7 @@ fn sections(report: &Report) -> Value {
         Section::SpanNames => Some(report.span_names as usize),
         Section::FileTable => sections.file_table.as_ref().map(|table| table.files.len()),
         Section::SourceManifest => sections.source_manifest.as_ref().map(|manifest| manifest.entries.len()),
+        Section::Tables => None,
         Section::QueryStrings => sections.query_strings.as_ref().map(|strings| strings.texts.len()),
         Section::QueryDefinitions => sections.query_definitions.as_ref().map(|found| found.records.len()),
         Section::CpuSamples => sections.cpu_samples.as_ref().map(|cpu| cpu.samples.len()),
