@@ -1,9 +1,9 @@
 //! What execution gets.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::event_queue::ErasedQueue;
 use crate::graph::Graph;
 use crate::system::{RunIf, SystemBody};
 
@@ -31,5 +31,5 @@ impl fmt::Debug for BuiltSchedule {
 /// The storage behind a queue of the graph.
 pub struct QueueDeclaration {
     /// The same storage that the handles of the queue use.
-    pub storage: Arc<dyn Any + Send + Sync>,
+    pub storage: Arc<dyn ErasedQueue>,
 }

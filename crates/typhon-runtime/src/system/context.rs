@@ -1,7 +1,9 @@
 //! What a running system is told. Execution fills these; systems only read them.
 
+use std::cell::RefCell;
 use std::ops::Deref;
 
+use crate::event_queue::{Outboxes, QueueScope, UsesQueues};
 use crate::graph::SystemNode;
 use crate::{SystemIndex, WorkerId};
 
@@ -29,6 +31,8 @@ pub struct Invocation<'a> {
     pub node: &'a SystemNode,
     /// The worker that runs it.
     pub worker: WorkerId,
+    /// Where its events go until it has succeeded: those of the worker.
+    pub outboxes: &'a RefCell<Outboxes>,
     /// Number of the chunk, 0 unless there are several.
     pub chunk: u32,
     /// Chunks that the system has in this tick, at least 1.
@@ -86,5 +90,23 @@ impl<'a> Deref for ChunkCtx<'a> {
 
     fn deref(&self) -> &Invocation<'a> {
         &self.invocation
+    }
+}
+
+impl UsesQueues for Invocation<'_> {
+    fn queue_scope(&self) -> QueueScope<'_> {
+        QueueScope { outboxes: self.outboxes, system: self.system }
+    }
+}
+
+impl UsesQueues for SystemCtx<'_> {
+    fn queue_scope(&self) -> QueueScope<'_> {
+        self.invocation.queue_scope()
+    }
+}
+
+impl UsesQueues for ChunkCtx<'_> {
+    fn queue_scope(&self) -> QueueScope<'_> {
+        self.invocation.queue_scope()
     }
 }
