@@ -58,6 +58,12 @@ impl GcCollector {
     /// half. `own_dialect` decides the unit of the pause: files of the reference engine hold 100 ns units (brief 01 C-18).
     #[inline]
     pub fn observe(&mut self, record: &Record<'_>, clock: Clock, own_dialect: bool, counts: bool) {
+        if matches!(record.kind(), id::GC_START | id::GC_END | id::GC_SUSPENSION) {
+            self.observe_gc(record, clock, own_dialect, counts);
+        }
+    }
+
+    fn observe_gc(&mut self, record: &Record<'_>, clock: Clock, own_dialect: bool, counts: bool) {
         match record.kind() {
             id::GC_START => {
                 if let Some(count) = GcStartView::new(record).and_then(|start| start.count()) {

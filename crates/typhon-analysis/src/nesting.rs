@@ -27,6 +27,12 @@ pub struct LaneSpan<T> {
 type NestingKey = (i64, std::cmp::Reverse<i64>, u64);
 
 impl<T> LaneSpan<T> {
+    /// A span from its start and duration in ticks. A negative duration counts as zero.
+    #[inline]
+    pub fn new(start: i64, duration: i64, span_id: u64, item: T) -> Self {
+        Self { start, end: start.saturating_add(duration.max(0)), span_id, item }
+    }
+
     /// The order of [`LaneSpan::key`], without building keys: starts are nearly always different.
     #[inline]
     fn compare(&self, other: &Self) -> std::cmp::Ordering {
@@ -93,8 +99,9 @@ struct Root {
 }
 
 impl Root {
-    fn key(&self) -> NestingKey {
-        (self.start, std::cmp::Reverse(self.end), self.span_id)
+    #[inline]
+    fn is_before<T>(&self, span: &LaneSpan<T>) -> bool {
+        self.start < span.start || (self.start, std::cmp::Reverse(self.end), self.span_id) < span.key()
     }
 }
 
@@ -120,16 +127,15 @@ impl<T> Default for LaneNesting<T> {
 struct Open<T> {
     root: Root,
     children_ticks: i64,
-    /// The span and whether it is late; `None` for an interval that an earlier step settled.
-    span: Option<(LaneSpan<T>, bool)>,
+    /// The caller's item and whether the span is late; `None` for an interval that an earlier step settled.
+    item: Option<(T, bool)>,
 }
 
 impl<T: Copy> LaneNesting<T> {
     /// Adds a span. A negative duration counts as zero.
     #[inline]
     pub fn push(&mut self, start: i64, duration: i64, span_id: u64, item: T) {
-        let end = start.saturating_add(duration.max(0));
-        self.pending.push(LaneSpan { start, end, span_id, item });
+        self.pending.push(LaneSpan::new(start, duration, span_id, item));
     }
 
     /// Spans waiting.
@@ -153,16 +159,10 @@ impl<T: Copy> LaneNesting<T> {
         if self.pending.len() < 2 {
             return;
         }
-        let newer_from = self.start_of_newer_part();
         // Equal ends stay together: of two spans with the same interval the id decides which one is outside.
-        let keep: Vec<_> = self.pending.extract_if(.., |span| span.end >= newer_from).collect();
-        if self.pending.is_empty() {
-            self.pending = keep;
-            self.settle_all(emit);
-        } else {
-            self.settle_all(emit);
-            self.pending.extend(keep);
-        }
+        let newer_from = self.start_of_newer_part();
+        let has_older = self.pending.iter().any(|span| span.end < newer_from);
+        self.settle(if has_older { newer_from.saturating_sub(1) } else { i64::MAX }, emit);
     }
 
     /// An end that divides what waits. Spans arrive about in order of their ends, so one from the last quarter does,
@@ -178,15 +178,23 @@ impl<T: Copy> LaneNesting<T> {
     }
 
     /// Nests everything that waits and hands it to `emit`, in order of time.
-    pub fn settle_all(&mut self, mut emit: impl FnMut(Nesting<T>)) {
-        let mut spans = std::mem::take(&mut self.pending);
-        sort(&mut spans);
-        let newest_end = spans.iter().map(|span| span.end).max().unwrap_or(i64::MIN);
-        let mut walk = Walk { stack: Vec::new(), roots: Vec::new(), emit: &mut emit };
-        let settled = std::mem::take(&mut self.roots);
+    pub fn settle_all(&mut self, emit: impl FnMut(Nesting<T>)) {
+        self.settle(i64::MAX, emit);
+    }
+
+    /// Nests what ended at or before `last_end`.
+    fn settle(&mut self, last_end: i64, mut emit: impl FnMut(Nesting<T>)) {
+        let sorted = Sorted::take(&mut self.pending, last_end);
+        let Some(first_start) = sorted.first_start() else { return };
+        // Intervals that ended before can no longer lie in anything that is being settled.
+        let untouched = self.roots.partition_point(|root| root.end < first_start);
+        let settled = self.roots.split_off(untouched);
         let mut roots = settled.as_slice();
-        for span in &spans {
-            while let Some((root, rest)) = roots.split_first().filter(|(root, _)| root.key() < span.key()) {
+        let mut newest_end = i64::MIN;
+        let mut walk = Walk { stack: Vec::new(), roots: &mut self.roots, emit: &mut emit };
+        for span in sorted.iter() {
+            newest_end = newest_end.max(span.end);
+            while let Some((root, rest)) = roots.split_first().filter(|(root, _)| root.is_before(span)) {
                 walk.open(*root, None);
                 roots = rest;
             }
@@ -205,14 +213,11 @@ impl<T: Copy> LaneNesting<T> {
             walk.open(*root, None);
         }
         walk.close_until(i64::MAX);
-        self.roots = walk.roots;
-        spans.clear();
-        self.pending = spans;
         self.settled_until = self.settled_until.max(newest_end);
         self.merge_roots();
     }
 
-    /// Merges neighbouring old roots when there are too many: 24 bytes each would add up over hours of flat spans.
+    /// Merges neighbouring old roots when there are too many: 32 bytes each would add up over hours of flat spans.
     fn merge_roots(&mut self) {
         while self.roots.len() > MAX_ROOTS {
             let half = self.roots.len() / 2;
@@ -230,23 +235,45 @@ impl<T: Copy> LaneNesting<T> {
     }
 }
 
-/// Sorts by [`LaneSpan::key`]. Most of the cost of sorting is moving whole spans about, so small keys of start and
-/// place are sorted instead; where a lane is too long for that, the spans themselves.
-fn sort<T: Copy>(spans: &mut Vec<LaneSpan<T>>) {
-    let Some(first) = spans.iter().map(|span| span.start).min() else { return };
-    let extent = spans.iter().map(|span| span.start.abs_diff(first)).max().unwrap_or(0);
-    let place_bits = usize::BITS - spans.len().leading_zeros();
-    if extent.leading_zeros() < place_bits {
-        spans.sort_by(LaneSpan::compare);
-        return;
+/// Spans in order of nesting. Recorders write batches that are sorted by start (brief 01 B-10), so a lane arrives
+/// nearly sorted: only spans that lasted longer than a batch come late. These are sorted and merged with the others.
+struct Sorted<T> {
+    in_order: Vec<LaneSpan<T>>,
+    late: Vec<LaneSpan<T>>,
+}
+
+impl<T: Copy> Sorted<T> {
+    /// Takes out of `pending` what ended at or before `last_end`.
+    fn take(pending: &mut Vec<LaneSpan<T>>, last_end: i64) -> Self {
+        let (mut in_order, mut late) = (Vec::<LaneSpan<T>>::with_capacity(pending.len()), Vec::new());
+        pending.retain(|span| {
+            if span.end > last_end {
+                return true;
+            }
+            match in_order.last() {
+                Some(last) if span.compare(last).is_lt() => late.push(*span),
+                _ => in_order.push(*span),
+            }
+            false
+        });
+        late.sort_by(LaneSpan::compare);
+        Self { in_order, late }
     }
-    let key = |(place, span): (usize, &LaneSpan<T>)| span.start.abs_diff(first) << place_bits | place as u64;
-    let mut keys: Vec<u64> = spans.iter().enumerate().map(key).collect();
-    keys.sort_unstable();
-    let place = |key: &u64| (key & ((1 << place_bits) - 1)) as usize;
-    *spans = keys.iter().map(|key| spans[place(key)]).collect();
-    for equal in spans.chunk_by_mut(|a, b| a.start == b.start).filter(|run| run.len() > 1) {
-        equal.sort_by(LaneSpan::compare);
+
+    fn first_start(&self) -> Option<i64> {
+        self.iter().next().map(|span| span.start)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &LaneSpan<T>> {
+        let (mut in_order, mut late) = (self.in_order.as_slice(), self.late.as_slice());
+        std::iter::from_fn(move || {
+            let next = match (in_order.first(), late.first()) {
+                (Some(first), Some(other)) if other.compare(first).is_lt() => &mut late,
+                (None, _) => &mut late,
+                _ => &mut in_order,
+            };
+            next.split_off_first()
+        })
     }
 }
 
@@ -259,16 +286,19 @@ fn ends_inside<T>(roots: &[Root], span: &LaneSpan<T>) -> bool {
 /// One pass over the sorted intervals of a lane.
 struct Walk<'e, T, F: FnMut(Nesting<T>)> {
     stack: Vec<Open<T>>,
-    roots: Vec<Root>,
+    roots: &'e mut Vec<Root>,
     emit: &'e mut F,
 }
 
 impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
     /// Closes every interval that ended at or before `moment`.
+    #[inline]
     fn close_until(&mut self, moment: i64) {
         while let Some(open) = self.stack.pop_if(|open| open.root.end <= moment) {
-            if let Some((span, is_late)) = open.span {
-                let self_ticks = open.root.ticks.saturating_sub(open.children_ticks);
+            if let Some((item, is_late)) = open.item {
+                let Root { start, end, span_id, ticks } = open.root;
+                let span = LaneSpan { start, end, span_id, item };
+                let self_ticks = ticks.saturating_sub(open.children_ticks);
                 (self.emit)(Nesting::End { span, self_ticks, depth: self.stack.len() as u32, is_late });
             }
             if self.stack.is_empty() {
@@ -278,7 +308,8 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
     }
 
     /// Opens an interval inside the innermost open one; `false` when it overlaps that one without nesting.
-    fn open(&mut self, root: Root, span: Option<(LaneSpan<T>, bool)>) -> bool {
+    #[inline]
+    fn open(&mut self, root: Root, item: Option<(T, bool)>) -> bool {
         self.close_until(root.start);
         if let Some(parent) = self.stack.last_mut() {
             if root.end > parent.root.end {
@@ -286,17 +317,19 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
             }
             parent.children_ticks = parent.children_ticks.saturating_add(root.ticks);
         }
-        if let Some((span, is_late)) = span {
+        if let Some((item, is_late)) = item {
+            let span = LaneSpan { start: root.start, end: root.end, span_id: root.span_id, item };
             (self.emit)(Nesting::Begin { span, depth: self.stack.len() as u32, is_late });
         }
-        self.stack.push(Open { root, children_ticks: 0, span });
+        self.stack.push(Open { root, children_ticks: 0, item });
         true
     }
 
+    #[inline]
     fn open_span(&mut self, span: LaneSpan<T>, is_late: bool) {
         let ticks = span.end.saturating_sub(span.start);
         let root = Root { start: span.start, end: span.end, span_id: span.span_id, ticks };
-        if !self.open(root, Some((span, is_late))) {
+        if !self.open(root, Some((span.item, is_late))) {
             self.overflow(span);
         }
     }
@@ -309,7 +342,7 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
     fn is_inside_root(&self, span: &LaneSpan<T>) -> bool {
         self.stack
             .iter()
-            .any(|open| open.span.is_none() && open.root.start <= span.start && open.root.end >= span.end)
+            .any(|open| open.item.is_none() && open.root.start <= span.start && open.root.end >= span.end)
     }
 }
 

@@ -33,7 +33,9 @@ impl Durations {
     #[inline]
     pub fn push(&mut self, value: u64) {
         self.count += 1;
-        if !self.buckets.is_empty() {
+        if let Some(count) = self.buckets.get_mut(bucket_of(value).wrapping_sub(self.first_bucket)) {
+            *count += 1;
+        } else if !self.buckets.is_empty() {
             self.add_to_bucket(value, 1);
         } else if self.exact.len() < MAX_EXACT_VALUES {
             self.exact.push(value);
@@ -151,6 +153,7 @@ impl Durations {
 }
 
 /// Values below 128 have a bucket each; above, every power of two is divided in 128.
+#[inline]
 fn bucket_of(value: u64) -> usize {
     if value < SUB_BUCKETS {
         return value as usize;

@@ -2,6 +2,7 @@
 
 use super::{GroupBy, StatsQuery};
 use crate::facts::{RecordFacts, system_index};
+use crate::filter::Filter;
 use crate::gc::GcCollector;
 use crate::survey::SurveyCollector;
 use std::collections::HashMap;
@@ -73,8 +74,12 @@ impl StatsQuery<'_> {
         digest
     }
 
+    #[inline]
     fn passes_filter(&self, record: &Record<'_>) -> bool {
-        let Some(filter) = self.filter else { return true };
+        self.filter.is_none_or(|filter| self.passes(filter, record))
+    }
+
+    fn passes(&self, filter: &Filter, record: &Record<'_>) -> bool {
         let at = record.timestamp();
         let thread = self.survey.and_then(|survey| survey.threads.at(record.slot(), at));
         let tick = self.survey.map_or(0, |survey| survey.ticks.tick_at(at));
@@ -86,6 +91,7 @@ impl StatsQuery<'_> {
         })
     }
 
+    #[inline]
     fn key(&self, record: &Record<'_>, keys: &mut Keys) -> Option<u32> {
         let kind = record.kind();
         Some(match self.group_by {
