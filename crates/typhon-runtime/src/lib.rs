@@ -25,6 +25,7 @@
 pub mod event_queue;
 pub mod graph;
 mod ids;
+pub mod metronome;
 pub mod schedule;
 pub mod system;
 

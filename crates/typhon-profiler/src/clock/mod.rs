@@ -65,6 +65,11 @@ fn slow_now() -> u64 {
     clock.ticks_at(monotonic_ns() - clock.base_ns)
 }
 
+/// Trace-clock nanoseconds at the moment at which `CLOCK_MONOTONIC` had this value, for moments in payloads.
+pub fn trace_clock_ns(monotonic_ns: i64) -> i64 {
+    monotonic_ns - Clock::get().base_ns
+}
+
 fn monotonic_ns() -> i64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
