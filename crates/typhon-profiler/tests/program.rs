@@ -143,8 +143,8 @@ fn program_described_while_recording_is_beside_the_open_file() {
     assert!(!beside.exists() && !folder.path().join("open.typhon-trace.sites.new").exists());
 
     let (sections, notices) = Sections::read_beside(File::open(&killed_sites).unwrap()).unwrap();
-    assert_eq!(notices, []);
-    let trace = open(&killed).with_sections(&sections);
+    assert!(notices.is_empty());
+    let trace = open(&killed).with_beside(&sections, notices);
     assert!(!trace.header().is_closed());
     assert_eq!(trace.tables(), &tables());
     assert_eq!(place_of_system(&trace), (line, "demo::movement".to_owned()));

@@ -45,6 +45,11 @@ pub const MARKER_BYTES: usize = RECORD_HEADER_BYTES + 8;
 pub const MARKER_KIND: u8 = 6;
 /// Name of the loss marker, a kind 6 record whose payload is the number of records that the recorder had to drop.
 pub const DROPPED_RECORDS_NAME: &str = "typhon.dropped_records";
+/// Reserved name of the kind 6 records that report batches which were recorded and did not reach this output; the value
+/// counts their records.
+pub const DROPPED_BATCHES_NAME: &str = "typhon.dropped_batches";
+/// The names that report lost records. Their values add up.
+pub const LOSS_NAMES: [&str; 2] = [DROPPED_RECORDS_NAME, DROPPED_BATCHES_NAME];
 
 /// The four checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

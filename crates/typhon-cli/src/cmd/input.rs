@@ -3,9 +3,10 @@
 use crate::failure::{Exit, Failure};
 use crate::output::escape::shell_word;
 use std::fs::File;
-use std::io::{self, Read, Stdin};
+use std::io::{self, BufReader, Read, Stdin};
 use std::path::{Path, PathBuf};
-use typhon_trace::reader::TraceFile;
+use typhon_trace::reader::{ReadAt, Sections, TraceFile};
+use typhon_trace::{Notice, NoticeCode, TraceError};
 
 /// Where a trace comes from.
 pub(crate) enum Input {
@@ -45,7 +46,34 @@ pub(crate) fn open_trace(path: &Path) -> Result<TraceFile<File>, Failure> {
             .in_file(&shown(path))
             .hint("write the stream into a file first"));
     }
-    TraceFile::open(open_file(path)?).map_err(|err| Failure::trace(path, err))
+    trace_of(open_file(path)?, path).map_err(|err| Failure::trace(path, err))
+}
+
+/// Opens the trace in a file that stands at `path`. One that was not closed has its source locations beside it.
+pub(crate) fn trace_of<A: ReadAt>(data: A, path: &Path) -> Result<TraceFile<A>, TraceError> {
+    let trace = TraceFile::open(data)?;
+    if trace.header().is_closed() {
+        return Ok(trace);
+    }
+    let (sections, notices) = sections_beside(path);
+    Ok(trace.with_beside(&sections, notices))
+}
+
+/// What a recorder left in `<path>.sites`; nothing when there is no such file. One that cannot be read is a notice.
+pub(crate) fn sections_beside(path: &Path) -> (Sections, Vec<Notice>) {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".sites");
+    let unreadable = |why: String| {
+        let message = format!("the file beside the trace, {}, cannot be read: {why}", beside.display());
+        (Sections::default(), vec![Notice::new(NoticeCode::SectionDamaged, message)])
+    };
+    match File::open(&beside) {
+        Ok(file) => {
+            Sections::read_beside(BufReader::new(file)).unwrap_or_else(|err| unreadable(err.to_string()))
+        }
+        Err(err) if err.kind() == io::ErrorKind::NotFound => (Sections::default(), Vec::new()),
+        Err(err) => unreadable(err.to_string()),
+    }
 }
 
 /// Opens a trace that must allow random access, together with its file.
@@ -66,8 +94,22 @@ fn open_file(path: &Path) -> Result<File, Failure> {
         Ok(data) if data.is_dir() => {
             Err(Failure::new(Exit::NoInput, "the input is a folder").in_file(path).hint("name a file in it"))
         }
-        Ok(_) => Ok(file),
+        Ok(data) => {
+            if data.is_file() {
+                mark_in_use(&file);
+            }
+            Ok(file)
+        }
         Err(err) => Err(refused(err)),
+    }
+}
+
+/// Keeps recorders from deleting a capture to make room, or replacing it, for as long as the file is open. Where that
+/// cannot be had, on file systems without locks or while a recorder is deleting the file already, what is open can be
+/// read all the same. Locks of Windows would keep the recorder itself from writing; there, an open file stays anyway.
+fn mark_in_use(file: &File) {
+    if !cfg!(windows) {
+        let _ = file.try_lock_shared();
     }
 }
 

@@ -4,7 +4,7 @@
 //! A portion has a bounded size and knows what the records before it said: the tick, the names of threads.
 
 use super::dump::row::Row;
-use crate::cmd::input::{Input, Pipe};
+use crate::cmd::input::{Input, Pipe, trace_of};
 use crate::failure::Failure;
 use crate::output::progress::Progress;
 use std::fs::File;
@@ -18,7 +18,7 @@ use typhon_analysis::pipeline::{PipelineOptions, map_blocks};
 use typhon_analysis::stream_state::StreamState;
 use typhon_trace::reader::{
     BlockBuffer, BlockFeed, Closing, FileSource, Outcome, PipeSource, Preamble, ReadOptions, Sections,
-    Sequenced, Source, TraceFile,
+    Sequenced, Source,
 };
 use typhon_trace::record::{Record, RecordWalk};
 use typhon_trace::tables::Tables;
@@ -173,13 +173,13 @@ pub(crate) enum Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    /// Opens an input. Source locations stand at the end of a trace, so that a pipe does not know them in time.
-    pub(crate) fn open(input: &'a Input) -> Result<(Self, Names), TraceError> {
+    /// Opens an input that stands at `path`. Source locations stand at the end of a trace, so that a pipe does not know them in time.
+    pub(crate) fn open(input: &'a Input, path: &Path) -> Result<(Self, Names), TraceError> {
         match input {
             Input::File(file) => {
-                let trace = TraceFile::open(file)?;
+                let trace = trace_of(file, path)?;
                 let feed = BlockFeed::from_file(file, ReadOptions::default())?;
-                let names = Names::new(feed.preamble(), trace.sections().clone());
+                let names = Names::new(trace.preamble(), trace.sections().clone());
                 Ok((Self::File(feed), names))
             }
             Input::Pipe(pipe) => {

@@ -27,7 +27,7 @@ fn lock_exclusively(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is in use, perhaps by another recording"))
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is in use by another recording or a reader"))
         }
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
         Err(TryLockError::Error(error)) => Err(error),

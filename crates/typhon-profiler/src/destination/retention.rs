@@ -73,6 +73,7 @@ fn owner_of_sidecar(name: &str) -> Option<String> {
     let stem = name
         .strip_suffix(".typhon-trace-cache")
         .or_else(|| name.strip_suffix(".typhon-trace.sites"))
+        .or_else(|| name.strip_suffix(".typhon-trace.sites.new"))
         .or_else(|| name.strip_suffix(".typhon-trace.typhon-index"))
         .or_else(|| name.strip_suffix(".typhon-index"))?;
     Some(format!("{stem}{CAPTURE_EXTENSION}"))

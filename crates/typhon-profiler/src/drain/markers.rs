@@ -1,6 +1,7 @@
 //! Records that the profiler itself puts into a trace: `Instant` (kind 6) under reserved names (brief 02 B-36).
 #![forbid(unsafe_code)]
 
+use typhon_trace::checksum::{DROPPED_BATCHES_NAME, DROPPED_RECORDS_NAME};
 use typhon_trace::record::RECORD_HEADER_BYTES;
 
 /// Kind id of `Instant`.
@@ -9,13 +10,8 @@ const INSTANT: u8 = 6;
 pub(crate) const MARKER_BYTES: usize = RECORD_HEADER_BYTES + 8;
 
 /// The reserved names. Their name ids are their positions.
-pub(crate) const RESERVED_NAMES: [&str; 5] = [
-    "typhon.dropped_records",
-    "typhon.dropped_batches",
-    "typhon.sampler_lost",
-    "typhon.kind_on",
-    "typhon.kind_off",
-];
+pub(crate) const RESERVED_NAMES: [&str; 5] =
+    [DROPPED_RECORDS_NAME, DROPPED_BATCHES_NAME, "typhon.sampler_lost", "typhon.kind_on", "typhon.kind_off"];
 
 /// What a marker says. The value of a loss is a number of records, that of a change a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -169,7 +169,8 @@ impl<S> FileExporter<S> {
             program.tables.encode_section(&mut bytes)?;
         }
         if bytes.is_empty() {
-            return Ok(());
+            // One that is there belongs to an earlier recording of the same name.
+            return removed(path);
         }
         let new = path.with_added_extension("new");
         std::fs::write(&new, bytes).map_err(|error| io_error("write", &new, error))?;
@@ -177,11 +178,15 @@ impl<S> FileExporter<S> {
     }
 
     fn remove_sites(&mut self) -> Result<(), ExportError> {
-        let Some(path) = self.sites_path.take() else { return Ok(()) };
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", &path, error)),
-            _ => Ok(()),
-        }
+        self.sites_path.take().map_or(Ok(()), |path| removed(&path))
+    }
+}
+
+/// Removes a file, if there is one.
+fn removed(path: &Path) -> Result<(), ExportError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", path, error)),
+        _ => Ok(()),
     }
 }
 

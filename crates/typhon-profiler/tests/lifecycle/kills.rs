@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use typhon_profiler::events::TransactionCommit;
 use typhon_profiler::{mark, name, span};
+use typhon_trace::reader::Sections;
 
 pub(crate) const TESTS: &[(&str, fn())] = &[(
     "i10_a_killed_process_leaves_everything_older_than_a_second",
@@ -91,9 +92,17 @@ fn check(kill: u64, lifetime_us: u64) -> bool {
         (recording.values.last(), expected)
     );
     assert!(recording.values.iter().zip(0..).all(|(value, index)| *value == index), "{what}: a gap");
-    let has_sites = home.path(&format!("{TRACE}.sites")).exists();
-    assert!(has_sites || recording.values.is_empty(), "{what}: the call sites are beside the file");
+    let names_its_places = File::open(home.path(&format!("{TRACE}.sites"))).is_ok_and(names_the_victim);
+    assert!(names_its_places || recording.values.is_empty(), "{what}: the call sites are beside the file");
     expected.is_some()
+}
+
+/// Do the sections beside a trace say where the victim records?
+fn names_the_victim(beside: File) -> bool {
+    let (sections, notices) = Sections::read_beside(beside).unwrap();
+    assert!(notices.is_empty(), "{notices:?}");
+    let places = sections.source_manifest.unwrap_or_default().entries;
+    places.iter().any(|place| place.method.ends_with("kills::record_for_ever"))
 }
 
 /// The last value that a victim had recorded at some time.

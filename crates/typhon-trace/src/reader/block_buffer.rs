@@ -3,7 +3,7 @@
 use super::{BlockEntry, Link, Verdict};
 use crate::block::{BLOCK_HEADER_BYTES, BlockFault, BlockHeader};
 use crate::checksum::{
-    Checksum, ChecksumNames, ClosingBlock, Crc32c, DROPPED_RECORDS_NAME, MARKER_BYTES, MARKER_KIND, Marker,
+    Checksum, ChecksumNames, ClosingBlock, Crc32c, LOSS_NAMES, MARKER_BYTES, MARKER_KIND, Marker,
 };
 use crate::record::{Record, RecordFault, RecordWalk};
 use crate::trailer::{Section, SpanNames};
@@ -13,15 +13,43 @@ use crate::trailer::{Section, SpanNames};
 pub(crate) struct MarkerIds {
     /// The checksum names; `None` in files without checksums.
     pub(crate) checksums: Option<ChecksumNames>,
-    /// The loss marker's name.
-    pub(crate) dropped_records: Option<u16>,
+    /// The names of the loss markers.
+    pub(crate) losses: LossIds,
 }
 
 impl MarkerIds {
-    /// Looks up the loss marker's name among the names known so far.
-    pub(crate) fn with_loss_marker(checksums: Option<ChecksumNames>, names: &SpanNames) -> Self {
-        let entry = names.entries.iter().rfind(|entry| entry.name == DROPPED_RECORDS_NAME);
-        Self { checksums, dropped_records: entry.map(|entry| entry.id) }
+    /// Looks up the loss markers among the names known so far.
+    pub(crate) fn with_losses(checksums: Option<ChecksumNames>, names: &SpanNames) -> Self {
+        let mut losses = LossIds::default();
+        losses.learn(names);
+        Self { checksums, losses }
+    }
+}
+
+/// Ids of the names that report lost records: for want of memory, and as whole batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LossIds([Option<u16>; LOSS_NAMES.len()]);
+
+impl LossIds {
+    /// Takes note of loss markers among further names.
+    pub(crate) fn learn(&mut self, names: &SpanNames) {
+        for (id, name) in self.0.iter_mut().zip(LOSS_NAMES) {
+            let entry = names.entries.iter().rfind(|entry| entry.name == name);
+            *id = entry.map(|entry| entry.id).or(*id);
+        }
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == [None; LOSS_NAMES.len()]
+    }
+
+    /// How many losses a record of kind 6 reports.
+    fn reported_by(self, record: &Record<'_>) -> u64 {
+        let payload = record.payload().unwrap_or_default();
+        let word = |at: usize| payload.get(at..)?.first_chunk().map(|raw| i32::from_le_bytes(*raw));
+        let (Some(id), Some(count)) = (word(0), word(4)) else { return 0 };
+        let is_loss = self.0.iter().flatten().any(|loss| i32::from(*loss) == id);
+        if is_loss { u64::try_from(count).unwrap_or(0) } else { 0 }
     }
 }
 
@@ -61,7 +89,7 @@ pub struct BlockSummary {
     pub first_short_span: Option<u32>,
     /// Records delivered as events: those walked, without checksum markers and short spans.
     pub events: u32,
-    /// Records that the recorder reports as dropped in this block.
+    /// Records that the recorder reports as lost in this block: one by one, or with whole batches.
     pub dropped_records: u64,
 }
 
@@ -170,7 +198,7 @@ impl BlockBuffer {
                     summary.marker = names.leading_marker(records);
                     summary.closing = closing(names, records, &self.stored, self.is_followed);
                 }
-                walk_records(summary, records, self.ids.dropped_records);
+                walk_records(summary, records, self.ids.losses);
             }
         }
     }
@@ -273,15 +301,15 @@ fn opens_block(next: &[u8]) -> bool {
         || next.first_chunk().is_some_and(|header| BlockHeader::parse(header).is_ok())
 }
 
-fn walk_records(summary: &mut BlockSummary, records: &[u8], dropped_records: Option<u16>) {
+fn walk_records(summary: &mut BlockSummary, records: &[u8], losses: LossIds) {
     let mut walk = RecordWalk::new(records);
     let mut count = 0;
     for record in walk.by_ref() {
         if record.is_short_span() {
             summary.short_spans += 1;
             summary.first_short_span.get_or_insert(count);
-        } else if record.kind() == MARKER_KIND && dropped_records.is_some() {
-            summary.dropped_records += reported_losses(&record, dropped_records);
+        } else if record.kind() == MARKER_KIND && !losses.is_empty() {
+            summary.dropped_records += losses.reported_by(&record);
         }
         count += 1;
     }
@@ -293,13 +321,4 @@ fn walk_records(summary: &mut BlockSummary, records: &[u8], dropped_records: Opt
         Closing::Sound(_) | Closing::Damaged => count - summary.short_spans,
     };
     summary.events = count - summary.short_spans - markers;
-}
-
-fn reported_losses(record: &Record<'_>, name: Option<u16>) -> u64 {
-    let payload = record.payload().unwrap_or_default();
-    let word = |at: usize| payload.get(at..)?.first_chunk().map(|raw| i32::from_le_bytes(*raw));
-    match (word(0), word(4), name) {
-        (Some(id), Some(count), Some(name)) if id == i32::from(name) => u64::try_from(count).unwrap_or(0),
-        _ => 0,
-    }
 }

@@ -64,12 +64,12 @@ impl<A: ReadAt> TraceFile<A> {
         Ok(Self { data, preamble, sections, notices: log.into_sorted() })
     }
 
-    /// Adds the sections of the file beside a trace that was not closed, see [`Sections::read_beside`]; what the trace
-    /// itself has counts more.
+    /// Adds what a file beside the trace holds, see [`Sections::read_beside`]; what the trace itself has counts more.
     #[must_use]
-    pub fn with_sections(mut self, beside: &Sections) -> Self {
-        self.sections = self.sections.or(beside);
+    pub fn with_beside(mut self, sections: &Sections, notices: Vec<Notice>) -> Self {
+        self.sections = self.sections.or(sections);
         self.preamble.add_late_tables(&self.sections);
+        self.notices.extend(notices);
         self
     }
 
@@ -112,7 +112,7 @@ impl<A: ReadAt> TraceFile<A> {
         let mut entries = Vec::new();
         let end = self.walk_blocks(options, |entry| entries.push(entry))?;
         let ScanEnd { notices, span_names, end_of_blocks, file_bytes } = end;
-        let ids = MarkerIds::with_loss_marker(self.preamble.checksum_names(), &span_names);
+        let ids = MarkerIds::with_losses(self.preamble.checksum_names(), &span_names);
         Ok(BlockIndex { entries, span_names, notices, end_of_blocks, file_bytes, ids })
     }
 

@@ -108,8 +108,8 @@ impl Sections {
     }
 
     /// Reads the file that a recorder keeps beside a trace until it is closed (`<trace>.sites`): sections one after
-    /// the other, up to the first thing that is none. Their offsets are those of that file, so that no places are
-    /// kept.
+    /// the other, up to the first thing that is none. Offsets in that file say nothing about the trace: neither the
+    /// sections nor the notices have any.
     ///
     /// # Errors
     /// Only those of `source`.
@@ -119,7 +119,12 @@ impl Sections {
         let mut reader = SourceReader::new(&mut source, 0);
         sections.read_all(&mut reader, &mut SpanNames::default(), &mut log)?;
         sections.places.clear();
-        Ok((sections, log.into_sorted()))
+        let mut notices = log.into_sorted();
+        for notice in &mut notices {
+            notice.offset = None;
+            notice.message.insert_str(0, "beside the trace: ");
+        }
+        Ok((sections, notices))
     }
 
     /// Reads sections from the reader's position to the first thing that is none, or that is cut.

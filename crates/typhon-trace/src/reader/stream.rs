@@ -144,7 +144,7 @@ impl<S: Source> BlockFeed<S> {
     pub fn next_block(&mut self, buffer: &mut BlockBuffer) -> Result<bool, TraceError> {
         let Some(entry) = self.walk.step()? else { return Ok(false) };
         let checksums = self.preamble.checksum_names();
-        let ids = MarkerIds { checksums, dropped_records: self.walk.loss_marker_id };
+        let ids = MarkerIds { checksums, losses: self.walk.losses };
         let wanted = entry.stored_bytes() + entry.lookahead_bytes();
         let held = self.walk.source.peek(entry.offset, wanted)?;
         let Some((stored, next)) = held.split_at_checked(entry.stored_bytes()) else {

@@ -5,10 +5,11 @@
 //! per block; whoever wants the data peeks at it before the next step.
 
 use super::NoticeLog;
+use super::block_buffer::LossIds;
 use super::salvage::{Found, is_sound_block, search};
 use super::source::{SEQUENTIAL_READ_BYTES, Source, SourceReader};
 use crate::block::{BLOCK_HEADER_BYTES, BlockHeader, Boundary};
-use crate::checksum::{DROPPED_RECORDS_NAME, MARKER_BYTES};
+use crate::checksum::MARKER_BYTES;
 use crate::trailer::{Section, SpanNames};
 use crate::{Notice, NoticeCode, TraceError};
 
@@ -123,8 +124,8 @@ pub struct SequenceEnd {
 pub(crate) struct BlockWalk<S> {
     pub(crate) source: S,
     pub(crate) span_names: SpanNames,
-    /// Id of the loss marker's name, once it was met.
-    pub(crate) loss_marker_id: Option<u16>,
+    /// The names of loss markers met so far.
+    pub(crate) losses: LossIds,
     pub(crate) log: NoticeLog,
     salvage: bool,
     /// Sections that the file header points at: places where a salvage search stops.
@@ -145,7 +146,7 @@ impl<S: Source> BlockWalk<S> {
         Self {
             source,
             span_names: SpanNames::default(),
-            loss_marker_id: None,
+            losses: LossIds::default(),
             log: NoticeLog::new(),
             salvage,
             sections,
@@ -252,8 +253,7 @@ impl<S: Source> BlockWalk<S> {
         let crc = reader.crc();
         let table = reader.finish(table)?;
         self.log.extend(table.notices.into_iter().map(|notice| shifted(notice, body)));
-        let loss_marker = table.value.entries.iter().rfind(|entry| entry.name == DROPPED_RECORDS_NAME);
-        self.loss_marker_id = loss_marker.map(|entry| entry.id).or(self.loss_marker_id);
+        self.losses.learn(&table.value);
         self.span_names.merge(table.value);
         if !table.cut {
             let crc = crc32c::crc32c_combine(crc32c::crc32c(&magic), crc, table.bytes as usize);

@@ -129,6 +129,27 @@ fn b37_reported_losses_are_summed() {
 }
 
 #[test]
+fn b37_losses_of_records_and_of_whole_batches_add_up() {
+    use typhon_trace::checksum::{DROPPED_BATCHES_NAME, DROPPED_RECORDS_NAME, named_instant};
+    use typhon_trace::trailer::SpanNames;
+    use typhon_trace::writer::{CloseInfo, TraceWriter, WriterOptions};
+    let header = typhon_trace::header::FileHeader::new(1);
+    let sink = std::io::Cursor::new(Vec::new());
+    let mut writer = TraceWriter::create(sink, header, &Default::default(), WriterOptions::new(9)).unwrap();
+    // The second name comes to be known only between the blocks.
+    for (id, name, lost) in [(0, DROPPED_RECORDS_NAME, 5), (1, DROPPED_BATCHES_NAME, 700), (2, "mine", 9_000)]
+    {
+        let mut names = SpanNames::default();
+        names.push(id, name);
+        writer.span_names(&names).unwrap();
+        writer.write_block(&named_instant(3, 10, id, lost)).unwrap();
+    }
+    writer.close(&CloseInfo { duration_ticks: 1, ..CloseInfo::default() });
+    let file = writer.into_inner().into_inner();
+    assert_eq!(read(&file, PLAIN).unwrap().1.totals.dropped_records, 705);
+}
+
+#[test]
 fn b31_later_names_win_and_come_with_the_index() {
     let file = Recipe::full().write();
     let opened = TraceFile::open(file).unwrap();

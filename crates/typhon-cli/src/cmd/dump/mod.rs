@@ -36,7 +36,7 @@ pub(crate) fn run(args: &cli::Dump, style: &Style) -> Result<u8, Failure> {
     let path = shown(&args.file);
     let input = Input::open(&args.file)?;
     let progress = Progress::new(style, "reading", input.bytes());
-    let opened = Feed::open(&input).map_err(|err| Failure::trace(&path, err))?;
+    let opened = Feed::open(&input, &path).map_err(|err| Failure::trace(&path, err))?;
     dump(args, style, &selection, &path, progress, opened)
 }
 

@@ -24,7 +24,7 @@ pub(super) fn run(
     let path = shown(&args.file);
     let input = Input::open(&args.file)?;
     let progress = Progress::new(style, "exporting", input.bytes());
-    let (feed, names) = Feed::open(&input).map_err(|err| Failure::trace(&path, err))?;
+    let (feed, names) = Feed::open(&input, &path).map_err(|err| Failure::trace(&path, err))?;
     let output = create()?;
     let failed = |err: io::Error| {
         Failure::new(Exit::Io, "the output cannot be written").in_file(&args.output).caused_by(err)

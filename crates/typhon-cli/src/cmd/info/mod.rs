@@ -4,7 +4,7 @@ mod document;
 mod scan;
 mod summary;
 
-use super::input::{Input, shown};
+use super::input::{Input, sections_beside, shown};
 use crate::cli::Info;
 use crate::failure::Failure;
 use crate::output::json;
@@ -66,6 +66,14 @@ impl Report {
         }
     }
 
+    /// Adds what stands beside a file that was not closed.
+    fn add_beside(&mut self) {
+        let (sections, notices) = sections_beside(&self.path);
+        self.sections = std::mem::take(&mut self.sections).or(&sections);
+        self.preamble.add_late_tables(&self.sections);
+        self.notices.extend(notices);
+    }
+
     /// Does the file carry checksums?
     fn has_checksums(&self) -> bool {
         matches!(self.preamble.names, NamesFound::All(_))
@@ -78,10 +86,15 @@ fn read(input: &Input, forced: bool, progress: Progress, path: PathBuf) -> Resul
         Input::File(file) => {
             let feed = BlockFeed::from_file(file, ReadOptions::default())?;
             let is_small = input.bytes().is_none_or(|bytes| bytes <= SMALL_BYTES);
-            if forced || is_small || !feed.preamble().header.is_closed() {
-                return scan(feed, progress, path);
+            let is_closed = feed.preamble().header.is_closed();
+            if !(forced || is_small || !is_closed) {
+                return outline(&TraceFile::open(file)?, path);
             }
-            outline(&TraceFile::open(file)?, path)
+            let mut report = scan(feed, progress, path)?;
+            if !is_closed {
+                report.add_beside();
+            }
+            Ok(report)
         }
     }
 }

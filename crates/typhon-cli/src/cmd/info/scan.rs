@@ -26,7 +26,7 @@ pub(super) fn scan<S: Source + Send>(
     mut progress: Progress,
     path: PathBuf,
 ) -> Result<Report, TraceError> {
-    let preamble = feed.preamble().clone();
+    let mut preamble = feed.preamble().clone();
     let header = &preamble.header;
     let mut derived = Derived::default();
     let mut gc = GcCollector::default();
@@ -49,6 +49,7 @@ pub(super) fn scan<S: Source + Send>(
     let Some(outcome) = outcome else { unreachable!("reading was not broken off") };
     let clock = Clock::new(header.timestamp_frequency);
     let gc = gc.finish(clock, derived.range.map_or(0..0, |range| range.start..range.end));
+    preamble.add_late_tables(&outcome.sections);
     Ok(Report {
         path,
         file_bytes: outcome.file_bytes,

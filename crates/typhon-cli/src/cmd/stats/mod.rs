@@ -3,7 +3,7 @@
 pub(super) mod histogram;
 pub(super) mod text;
 
-use super::input::{Input, shown};
+use super::input::{Input, shown, trace_of};
 use super::notices;
 use super::selection::parse_where;
 use super::window::Window;
@@ -25,7 +25,7 @@ use typhon_analysis::quantile::Durations;
 use typhon_analysis::stats::{self, GroupBy, Row, Stats, StatsQuery};
 use typhon_analysis::survey::{self, Survey};
 use typhon_analysis::ticks::TickNotice;
-use typhon_trace::reader::{BlockFeed, Outcome, Preamble, ReadOptions, Sections, Source, TraceFile};
+use typhon_trace::reader::{BlockFeed, Outcome, Preamble, ReadOptions, Sections, Source};
 use typhon_trace::{Notice, Severity, TraceError};
 
 /// Ticks listed as the worst ones.
@@ -89,7 +89,7 @@ pub(super) struct Report {
 
 /// Statistics of a file with random access.
 pub(super) fn of_file(file: &File, path: &Path, request: &Request, style: &Style) -> Result<Report, Failure> {
-    let trace = open(TraceFile::open(file), path)?;
+    let trace = open(trace_of(file, path), path)?;
     let size = file.metadata().ok().map(|data| data.len());
     let feed = || open(BlockFeed::from_file(file, ReadOptions::default()), path);
     let survey = match request.needs_survey() {
