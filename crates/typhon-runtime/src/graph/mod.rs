@@ -1,10 +1,12 @@
 //! The schedule as a graph: immutable, with every edge explained.
 
+mod build;
 mod edge;
 mod node;
 
 use std::ops::Range;
 
+pub(crate) use build::{Cycle, Nodes};
 pub use edge::{Edge, Reason, Reasons};
 pub use node::{
     Component, ComponentAccess, ComponentUse, DagNode, QueueNode, ResourceAccess, ResourceUse, SystemKind,

@@ -84,7 +84,7 @@ pub struct SystemNode {
     pub can_shed: bool,
     /// Declared number of chunks, at least 1; 1 for a callback.
     pub chunk_count: u32,
-    /// Has it a gate of its own, `run_if` or a `should_run` hook?
+    /// Can its own code leave it out of a tick, by `run_if`, `should_run` or `prepare`?
     pub is_gated: bool,
     /// Is it the only system of its phase, and does it run alone in its DAG?
     pub is_exclusive: bool,
@@ -98,6 +98,28 @@ pub struct SystemNode {
     pub explicit_after: Vec<SystemIndex>,
     /// Systems that it was told to precede, likewise.
     pub explicit_before: Vec<SystemIndex>,
+}
+
+impl SystemNode {
+    /// Is it left out under overload?
+    pub fn is_sheddable(&self) -> bool {
+        self.can_shed && self.priority == Priority::Low
+    }
+
+    /// Runs on one of this many ticks under overload, unless it [is left out](Self::is_sheddable).
+    pub fn overload_tick_divisor(&self) -> u32 {
+        match self.priority {
+            Priority::Critical | Priority::High => self.tick_divisor,
+            Priority::Normal | Priority::Low => self.tick_divisor.max(self.throttled_tick_divisor),
+        }
+    }
+
+    /// Does it say what it touches?
+    pub fn declares_access(&self) -> bool {
+        let queues = &self.queues;
+        let uses_queues = !queues.writes.is_empty() || queues.consumed().next().is_some();
+        uses_queues || !self.components.is_empty() || !self.resources.is_empty()
+    }
 }
 
 /// The queues of one system, each list sorted, no queue in both of the last two.

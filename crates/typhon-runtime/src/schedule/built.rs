@@ -1,8 +1,13 @@
 //! What execution gets.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
+use typhon_profiler::events::SchedulerGraphBuild;
+use typhon_profiler::{Ticks, emit_span};
+
+use super::ScheduleWarning;
 use crate::event_queue::ErasedQueue;
 use crate::graph::Graph;
 use crate::system::{RunIf, SystemBody};
@@ -17,6 +22,23 @@ pub struct BuiltSchedule {
     pub gates: Vec<Vec<Box<RunIf>>>,
     /// Queues, by id.
     pub queues: Vec<QueueDeclaration>,
+    /// What is legal and probably not meant.
+    pub warnings: Vec<ScheduleWarning>,
+    /// When it was built.
+    pub build_time: Range<Ticks>,
+}
+
+impl BuiltSchedule {
+    /// Records that the graph was built (kind 159), in the past: a recording describes the schedule in its head, so
+    /// that it can only start after building. Counts above 65,535 are recorded as that.
+    pub fn record_build(&self) {
+        let count = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+        emit_span(self.build_time.start, self.build_time.end, || SchedulerGraphBuild {
+            sys_count: count(self.graph.systems().len()),
+            edge_count: count(self.graph.edges().len()),
+            topo_len: count(self.graph.topological_order().len()),
+        });
+    }
 }
 
 impl fmt::Debug for BuiltSchedule {
