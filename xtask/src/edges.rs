@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("typhon-profiler", &["typhon-trace", "typhon-clr"]),
     ("typhon-sync", &["typhon-profiler", "typhon-trace"]),
     ("typhon-runtime", &["typhon-trace", "typhon-profiler", "typhon-sync"]),
+    ("typhon-store", &[]),
     ("typhon-analysis", &["typhon-trace"]),
     ("typhon-cli", &["typhon-trace", "typhon-clr", "typhon-profiler", "typhon-analysis"]),
     ("xtask", &["typhon-trace"]),
