@@ -1,8 +1,10 @@
 //! The schedule as a graph: immutable, with every edge explained.
 
 mod build;
+mod dot;
 mod edge;
 mod node;
+mod tables;
 
 use std::ops::Range;
 

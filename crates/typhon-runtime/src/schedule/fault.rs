@@ -262,7 +262,7 @@ impl ScheduleFault {
                 "rename one of the two; names are unique over the whole schedule".to_owned()
             }
             Self::ReservedTrackName { track } => {
-                format!("declare_track(\"{}\", …)", track.trim_start_matches("Engine-"))
+                format!("declare_track(\"{}\", &[])", track.trim_start_matches("Engine-"))
             }
             Self::ReservedTag { .. } => "leave the tag out".to_owned(),
             Self::NoPhases { .. } => "name at least one phase, or leave the call out".to_owned(),

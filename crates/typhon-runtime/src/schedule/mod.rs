@@ -118,13 +118,9 @@ impl Schedule {
     }
 
     /// Another track. Tracks run in the order of declaration, between `Public` and `Engine-Post`. The name must be new,
-    /// not empty, and must not begin with `Engine-`; the tag `engine` is taken.
-    pub fn declare_track<T: Into<String>>(
-        &self,
-        name: impl Into<String>,
-        tags: impl IntoIterator<Item = T>,
-    ) -> TrackBuilder<'_> {
-        let tags = tags.into_iter().map(Into::into).collect();
+    /// not empty, and must not begin with `Engine-`. Tags are free words for tools; `engine` is taken.
+    pub fn declare_track(&self, name: impl Into<String>, tags: &[&str]) -> TrackBuilder<'_> {
+        let tags = tags.iter().map(|&tag| tag.to_owned()).collect();
         let track = TrackDraft { name: name.into(), tags, is_engine: false };
         let mut draft = self.edit();
         draft.tracks.push(track);
