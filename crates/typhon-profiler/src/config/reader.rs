@@ -83,25 +83,6 @@ impl<'a> Reader<'a> {
         settings.into_iter().flat_map(split).filter(|(_, item)| !item.is_empty()).collect()
     }
 
-    /// A list of words out of a fixed set.
-    pub(super) fn words(&mut self, key: &'static str) -> Vec<&'static str> {
-        let value = value_type(key);
-        let ValueType::Words(known) = value else { unreachable!("{key} is not a list of words") };
-        let mut words = Vec::new();
-        for (setting, item) in self.list(key) {
-            match known.iter().find(|word| word.eq_ignore_ascii_case(item)) {
-                Some(word) => words.push(*word),
-                None => {
-                    let problem = format!("\"{}\" is not a valid value", printable(item));
-                    let remedy = format!("write {}; it is left out", value.expected());
-                    let (code, origin) = (FaultCode::InvalidValue, &setting.origin);
-                    self.faults.push(Fault::new(code, origin, &setting.key, problem, remedy));
-                }
-            }
-        }
-        words
-    }
-
     /// A list of kinds, by name in any case or by number.
     pub(crate) fn kinds(&mut self, key: &'static str) -> Vec<(u8, &'a Setting)> {
         let mut kinds = Vec::new();

@@ -89,7 +89,7 @@ impl Catalogue {
             Some("") => true,
             Some(rest) => rest.strip_prefix(':').is_some_and(|below| match info.value {
                 ValueType::Reserved => true,
-                ValueType::Kinds | ValueType::Words(_) => below.parse::<u32>().is_ok(),
+                ValueType::Kinds => below.parse::<u32>().is_ok(),
                 _ => false,
             }),
             None => false,

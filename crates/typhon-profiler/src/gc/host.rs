@@ -1,8 +1,10 @@
+use super::control::{Control, Reading};
 use super::{Collection, CollectionStart, GcRecord, Ingestion, Input, Loss, Suspension};
 use crate::config::{GcTarget, GcTracingOptions};
+use crate::session::Companion;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use typhon_clr::gc::GcItem;
 use typhon_clr::ipc::{BufferMib, Bystanders, ReverseListener, ReverseTarget, TraceRequest};
@@ -17,12 +19,15 @@ const POLL: Duration = Duration::from_millis(50);
 const EAGER_PROBE: Duration = Duration::from_millis(250);
 const EAGER_FOR: Duration = Duration::from_secs(5);
 const PATIENT_PROBE: Duration = Duration::from_secs(2);
+/// Streams of nonsense, one directly after the other, after which a target is given up.
+const MOST_MALFORMED: u32 = 2;
 
 /// Tracing of one target, while a recording runs.
 #[derive(Debug)]
 pub(crate) struct GcHost {
-    stop: Arc<Stop>,
+    control: Arc<Control>,
     ingestion: Ingestion,
+    say: Say,
 }
 
 /// Where lines for the user go.
@@ -31,26 +36,30 @@ pub(crate) type Say = fn(fmt::Arguments<'_>);
 impl GcHost {
     /// Starts the two threads; the runtime may come later.
     pub(crate) fn start(options: &GcTracingOptions, say: Say) -> io::Result<Self> {
-        if !options.extra.is_empty() {
-            say(format_args!("GcTracing:Extra: this version traces collections only"));
-        }
         let (input, ingestion) = Ingestion::start(options.queue_capacity as usize)?;
-        let stop = Arc::<Stop>::default();
+        let control = Control::start(input.clone());
         let settings = GcSettings {
             request: TraceRequest::gc(buffer(options.buffer_mib)),
             request_timeout: options.connect_timeout,
             order_delay: options.order_delay,
             ..GcSettings::default()
         };
-        let reader = Reader { target: options.target.clone(), settings, stop: Arc::clone(&stop), input, say };
+        let reader =
+            Reader { target: options.target.clone(), settings, control: Arc::clone(&control), input, say };
         std::thread::Builder::new().name(NAME.to_owned()).spawn(move || reader.run())?;
-        Ok(Self { stop, ingestion })
+        Ok(Self { control, ingestion, say })
     }
+}
 
-    /// Ends the session with the runtime, and waits until what it had sent is recorded, at most `patience`.
-    pub(crate) fn stop(self, patience: Duration) -> bool {
-        self.stop.set();
-        self.ingestion.finish(patience)
+impl Companion for GcHost {
+    /// Ends the session with the runtime, and waits until what it had sent is recorded.
+    fn stop(self: Box<Self>, patience: Duration) {
+        self.control.stop();
+        if !self.ingestion.finish(patience) {
+            (self.say)(format_args!(
+                "the session with the .NET runtime did not end in time; its last collections may be missing"
+            ));
+        }
     }
 }
 
@@ -59,34 +68,10 @@ fn buffer(mebibytes: u64) -> BufferMib {
     u32::try_from(mebibytes).ok().and_then(|size| BufferMib::new(size).ok()).unwrap_or_default()
 }
 
-/// A wish to stop that can be waited for.
-#[derive(Debug, Default)]
-struct Stop {
-    is_set: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Stop {
-    fn set(&self) {
-        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.changed.notify_all();
-    }
-
-    fn is_set(&self) -> bool {
-        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait(&self, pause: Duration) {
-        let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whether it is set is asked again by the caller.
-        let _ = self.changed.wait_timeout_while(is_set, pause, |is_set| !*is_set);
-    }
-}
-
 struct Reader {
     target: GcTarget,
     settings: GcSettings,
-    stop: Arc<Stop>,
+    control: Arc<Control>,
     input: Input,
     say: Say,
 }
@@ -106,18 +91,22 @@ impl Reader {
             _ => None,
         };
         let mut waiting = Waiting::new();
-        let mut is_second_malformed = false;
-        while !self.stop.is_set() {
+        let mut malformed_in_a_row = 0;
+        while let Some(reading) = self.control.begin_reading() {
             match self.attach(listener.as_ref()) {
-                Ok(None) => waiting.report(self.say, None),
+                Ok(None) => {
+                    // Waiting at the socket was the pause.
+                    waiting.report(self.say, None);
+                    continue;
+                }
                 Ok(Some(attached)) => {
                     (self.say)(format_args!("tracing the collections of {}", self.target_name()));
-                    let ended = self.follow(attached);
+                    let ended = self.follow(attached, &reading);
                     let is_malformed = matches!(&ended, Err(ClrError::Stream(_)));
-                    if !self.goes_on(ended) || is_malformed && is_second_malformed {
+                    malformed_in_a_row = if is_malformed { malformed_in_a_row + 1 } else { 0 };
+                    if !self.goes_on(ended, malformed_in_a_row) {
                         return;
                     }
-                    is_second_malformed |= is_malformed;
                     waiting = Waiting::new();
                 }
                 Err(ClrError::NoProcess(id)) if matches!(self.target, GcTarget::Process(_)) => {
@@ -125,7 +114,8 @@ impl Reader {
                 }
                 Err(error) => waiting.report(self.say, Some(&error)),
             }
-            self.stop.wait(waiting.pause());
+            drop(reading);
+            self.control.wait(waiting.pause());
         }
     }
 
@@ -155,12 +145,16 @@ impl Reader {
         Ok(Some((session, Some(bystanders))))
     }
 
-    /// Takes records until the process ends or a stop is wished for, and ends the session.
-    fn follow(&self, (mut session, mut bystanders): Attached) -> Result<GcProgress, ClrError> {
+    /// Takes records until the process ends or reading must, and ends the session.
+    fn follow(
+        &self,
+        (mut session, mut bystanders): Attached,
+        reading: &Reading,
+    ) -> Result<GcProgress, ClrError> {
         // Records wait for the clock, which the first batch may still correct.
         let mut records = Vec::new();
         let mut progress = Ok(GcProgress::Running);
-        while matches!(progress, Ok(GcProgress::Running)) && !self.stop.is_set() {
+        while matches!(progress, Ok(GcProgress::Running)) && !reading.must_end() {
             progress = session.poll(POLL, &mut collector(&mut records));
             self.hand_over(session.clock(), &mut records);
             if let Some(bystanders) = &mut bystanders {
@@ -183,25 +177,26 @@ impl Reader {
     }
 
     /// Says how a session ended. Is there anything more to wait for?
-    fn goes_on(&self, ended: Result<GcProgress, ClrError>) -> bool {
-        let is_gone = match ended {
-            Ok(GcProgress::Running) => return false,
-            Ok(GcProgress::Ended) => true,
+    fn goes_on(&self, ended: Result<GcProgress, ClrError>, malformed_in_a_row: u32) -> bool {
+        let is_process = matches!(self.target, GcTarget::Process(_));
+        let goes_on = malformed_in_a_row < MOST_MALFORMED;
+        match ended {
+            // We wanted it so.
+            Ok(GcProgress::Running) => return true,
+            Ok(GcProgress::Ended) => return !is_process,
             Ok(GcProgress::Cut) => {
                 (self.say)(format_args!(
                     "{} ended without a word; its last moments may be missing",
                     self.target_name()
                 ));
-                self.input.session_lost(monotonic_ns());
-                true
             }
             Err(error) => {
-                (self.say)(format_args!("lost {}: {error}", self.target_name()));
-                self.input.session_lost(monotonic_ns());
-                false
+                let what_next = if goes_on { "trying again" } else { "giving up" };
+                (self.say)(format_args!("lost {}: {error}; {what_next}", self.target_name()));
             }
-        };
-        !(is_gone && matches!(self.target, GcTarget::Process(_)))
+        }
+        self.input.session_lost(monotonic_ns());
+        goes_on
     }
 }
 
@@ -239,16 +234,17 @@ fn on_our_clock(record: GcRecord, clock: &ClockSync) -> GcRecord {
 /// A runtime that is not there (yet): how often to look, and what to say, once.
 struct Waiting {
     since: Instant,
+    is_refused: bool,
     reported: Option<String>,
 }
 
 impl Waiting {
     fn new() -> Self {
-        Self { since: Instant::now(), reported: None }
+        Self { since: Instant::now(), is_refused: false, reported: None }
     }
 
     fn is_eager(&self) -> bool {
-        self.since.elapsed() < EAGER_FOR
+        !self.is_refused && self.since.elapsed() < EAGER_FOR
     }
 
     fn pause(&self) -> Duration {
@@ -257,7 +253,8 @@ impl Waiting {
 
     /// Absence is normal at first; everything else is said at once, and nothing twice.
     fn report(&mut self, say: Say, error: Option<&ClrError>) {
-        if error.is_none_or(ClrError::is_absent) && self.is_eager() {
+        self.is_refused = error.is_some_and(|error| !error.is_absent());
+        if self.is_eager() {
             return;
         }
         let line = error.map_or_else(|| "nobody has connected".to_owned(), ClrError::to_string);

@@ -17,7 +17,7 @@ const FIRST_SIZE_GAUGE: u16 = 0x0110;
 const COMMITTED_GAUGE: u16 = 0x0115;
 
 /// The end of the queue into which records are put, from one thread or several. The thread of [`Ingestion`] ends when
-/// all inputs are gone.
+/// all inputs are gone. The queue is a bounded channel of the standard library.
 #[derive(Debug, Clone)]
 pub struct Input {
     queue: SyncSender<Queued>,
@@ -251,4 +251,47 @@ fn ticks(monotonic_ns: u64) -> Ticks {
 /// A trace has one byte for what runtimes send as 32 bits; real values are below 16.
 fn byte(value: u32) -> u8 {
     u8::try_from(value).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loss(count: u64) -> GcRecord {
+        let kind = LossKind::Events;
+        GcRecord::Loss(Loss { timestamp: 0, capture_thread: 0, kind, count })
+    }
+
+    #[test]
+    fn i8_a_queue_of_n_takes_n_and_counts_the_rest() {
+        for capacity in [1, 2, 16, 1024] {
+            let (queue, records) = sync_channel(capacity);
+            let input = Input { queue, dropped: Arc::default() };
+            assert!((0..capacity as u64).all(|count| input.push(loss(count))));
+            assert!(!input.push(loss(0)) && !input.session_lost(0));
+            assert_eq!(input.dropped.load(Ordering::Relaxed), 2);
+            let Ok(Queued::Record(GcRecord::Loss(Loss { count: 0, .. }))) = records.recv() else {
+                panic!("the oldest comes first");
+            };
+            assert!(input.push(loss(0)), "there is room again");
+            assert_eq!(records.try_iter().count(), capacity);
+        }
+    }
+
+    #[test]
+    fn i8_accepted_and_dropped_add_up_across_threads() {
+        const EACH: u64 = 5_000;
+        let (queue, records) = sync_channel(4);
+        let input = Input { queue, dropped: Arc::default() };
+        let dropped = Arc::clone(&input.dropped);
+        let taken = std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let input = input.clone();
+                scope.spawn(move || (0..EACH).for_each(|count| _ = input.push(loss(count))));
+            }
+            drop(input);
+            records.iter().count()
+        });
+        assert_eq!(taken as u64 + dropped.load(Ordering::Relaxed), 3 * EACH);
+    }
 }

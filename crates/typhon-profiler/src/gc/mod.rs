@@ -8,7 +8,8 @@
 //!   queue. It has no slot.
 //! - `Typhon.GcIngest` takes records out of the queue and writes them under a slot of its own ([`Ingestion`]).
 //!
-//! A program that learns of collections some other way puts them into such a queue itself ([`Input`]).
+//! A program that learns of collections some other way, such as a .NET application with a listener of its own, puts
+//! them into the queue itself, in place of the reader ([`Bridge`]).
 //!
 //! **Invariants**
 //! - Records carry the time at which things happened, never that of their arrival.
@@ -16,9 +17,12 @@
 //! - A runtime that is absent, slow, killed or malformed costs at most a line on standard error.
 #![forbid(unsafe_code)]
 
+mod bridge;
+mod control;
 mod host;
 mod ingest;
 
+pub use bridge::{Bridge, BridgeError};
 pub(crate) use host::GcHost;
 pub use ingest::{Ingestion, Input};
 pub use typhon_clr::gc::{

@@ -40,10 +40,6 @@ use typhon_trace::event::{Event, GcEnd, GcStart, GcSuspension};
 /// Longest time that finishing a recording may delay the end of the process.
 const HOOK_BUDGET: Duration = Duration::from_secs(2);
 
-/// Longest time that ending the session with a .NET runtime may take in a program that goes on.
-#[cfg(all(unix, feature = "gc"))]
-const GC_BUDGET: Duration = Duration::from_secs(5);
-
 /// What [`init`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -147,39 +143,10 @@ pub fn init() -> Status {
 }
 
 /// Ends the recording: everything recorded is in the file when this returns, and the file is closed. `None` when none
-/// runs. Takes a few milliseconds, at most 7 s when the disk does not keep up.
+/// runs. Takes a few milliseconds, at most 7 s when the disk does not keep up, and 5 s more when a .NET runtime whose
+/// collections are recorded does not answer.
 pub fn shutdown() -> Option<SessionReport> {
-    if fork::is_child() {
-        return None;
-    }
-    let mut turn = lock(&TURN);
-    turn.gauges = None;
-    #[cfg(all(unix, feature = "gc"))]
-    if let Some(gc) = turn.gc.take() {
-        stop_gc(gc, GC_BUDGET);
-    }
-    drop(turn);
     session::stop()
-}
-
-/// As [`shutdown`], for the end of the process; takes about as long as `budget` at most.
-fn finish_within(budget: Duration) {
-    // Whoever has the turn may be the very thread that ends the process.
-    #[cfg(all(unix, feature = "gc"))]
-    if !fork::is_child()
-        && let Ok(mut turn) = TURN.try_lock()
-        && let Some(gc) = turn.gc.take()
-    {
-        stop_gc(gc, budget / 4);
-    }
-    session::stop_within(budget);
-}
-
-#[cfg(all(unix, feature = "gc"))]
-fn stop_gc(gc: GcHost, patience: Duration) {
-    if !gc.stop(patience) {
-        say("the session with the .NET runtime did not end in time; its last collections may be missing");
-    }
 }
 
 /// The gates of this process, to switch them while it runs. Changes also count for later recordings of the process.
@@ -196,20 +163,12 @@ struct Process {
 }
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
-/// Starting and stopping take turns.
-static TURN: Mutex<Turn> = Mutex::new(Turn {
-    recordings: 0,
-    gauges: None,
-    #[cfg(all(unix, feature = "gc"))]
-    gc: None,
-});
+/// Threads that start take turns.
+static TURN: Mutex<Turn> = Mutex::new(Turn { recordings: 0 });
 
 struct Turn {
     /// Recordings started so far.
     recordings: u32,
-    gauges: Option<IntervalReader>,
-    #[cfg(all(unix, feature = "gc"))]
-    gc: Option<GcHost>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -271,33 +230,33 @@ impl Process {
         // A gate that was switched while the session started has not reached it.
         self.gates.publish_mask();
         turn.recordings += 1;
-        turn.gauges = IntervalReader::start(self.resolved.options.gauges_interval)
-            .inspect_err(|error| {
-                say(format_args!("no gauges without ticks: no thread to read them ({error})"))
-            })
-            .ok();
-        #[cfg(all(unix, feature = "gc"))]
-        self.start_gc(turn);
         watch_for_the_end();
         let kinds = self.gates.mask().len();
         match path {
             Some(path) => say(format_args!("recording {kinds} kinds to {}", path.display())),
             None => say(format_args!("collecting {kinds} kinds, to no file (Trace = none)")),
         }
+        match IntervalReader::start(self.resolved.options.gauges_interval) {
+            Ok(gauges) => session::accompany(Box::new(gauges)),
+            Err(error) => say(format_args!("no gauges without ticks: no thread to read them ({error})")),
+        }
+        #[cfg(all(unix, feature = "gc"))]
+        self.start_gc();
     }
 }
 
 #[cfg(all(unix, feature = "gc"))]
 impl Process {
     /// Starts the tracer of a .NET runtime if any of its kinds is recorded.
-    fn start_gc(&self, turn: &mut Turn) {
+    fn start_gc(&self) {
         let kinds = [GcStart::KIND, GcEnd::KIND, GcSuspension::KIND];
         if !kinds.iter().any(|&kind| self.gates.mask().contains(kind)) {
             return;
         }
-        turn.gc = GcHost::start(&self.resolved.options.gc_tracing, |line| say(line))
-            .inspect_err(|error| say(format_args!("no .NET collections: no thread to read them ({error})")))
-            .ok();
+        match GcHost::start(&self.resolved.options.gc_tracing, |line| say(line)) {
+            Ok(host) => session::accompany(Box::new(host)),
+            Err(error) => say(format_args!("no .NET collections: no thread to read them ({error})")),
+        }
     }
 }
 
@@ -359,7 +318,7 @@ fn watch_for_the_end() {
 
 extern "C" fn finish_at_exit() {
     // A panic must not leave a function of the C library's; it has been reported by then.
-    let _ = std::panic::catch_unwind(|| finish_within(HOOK_BUDGET));
+    let _ = std::panic::catch_unwind(|| session::stop_within(HOOK_BUDGET));
 }
 
 /// One line on standard error. A program without one has nobody to tell.

@@ -26,7 +26,7 @@ fn save() {
         return;
     }
     if cfg!(panic = "abort") {
-        super::finish_within(HOOK_BUDGET);
+        session::stop_within(HOOK_BUDGET);
     } else if thread::is_main() {
         session::flush(HOOK_BUDGET);
     }

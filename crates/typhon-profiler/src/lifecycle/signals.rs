@@ -41,7 +41,7 @@ fn wait(mut read_end: PipeReader) {
         let signal = c_int::from(signal[0]);
         // `SA_RESETHAND` put the default back, unless a handler of the program's own called ours.
         if has_default_action(signal) {
-            super::finish_within(HOOK_BUDGET);
+            session::stop_within(HOOK_BUDGET);
             end_process(signal);
         }
         session::flush(HOOK_BUDGET);

@@ -31,6 +31,8 @@ const WARM_CHUNKS: u32 = 64;
 const DRAIN_BUDGET: Duration = Duration::from_secs(2);
 /// Time for each exporter to finish after that.
 const EXPORTER_BUDGET: Duration = Duration::from_secs(5);
+/// Time for each companion to hand in its last records, before that.
+const COMPANION_BUDGET: Duration = Duration::from_secs(5);
 
 /// What a session records, and how.
 pub struct SessionOptions {
@@ -107,7 +109,14 @@ struct Running {
     control: Arc<Control>,
     consumer: JoinHandle<(Drain<'static>, ClockMap)>,
     exporters: Vec<RunningExporter>,
+    companions: Vec<Box<dyn Companion>>,
     start_ns: i64,
+}
+
+/// Something that produces records as long as a session runs, on threads of its own.
+pub(crate) trait Companion: Send {
+    /// The session is about to end: hands in what is still to be recorded, in `patience` at most.
+    fn stop(self: Box<Self>, patience: Duration);
 }
 
 struct RunningExporter {
@@ -186,7 +195,8 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
         Ok(consumer) => {
             gauges::begin_session();
             arm(options.mask);
-            state.running = Some(Running { control, consumer, exporters, start_ns });
+            let companions = Vec::new();
+            state.running = Some(Running { control, consumer, exporters, companions, start_ns });
             Ok(Started::New)
         }
         Err(source) => {
@@ -272,13 +282,23 @@ fn finish_exporters(exporters: &[RunningExporter], end: SessionEnd, budget: Dura
     finished.collect()
 }
 
+/// Has something stopped together with the session that runs. Without one, it is stopped at once.
+pub(crate) fn accompany(companion: Box<dyn Companion>) {
+    match &mut lock(&STATE).running {
+        Some(running) => running.companions.push(companion),
+        None => companion.stop(Duration::ZERO),
+    }
+}
+
 /// Stops the session: no kind is recorded from here on, and what was recorded is drained and written. `None` when
-/// none runs. Takes at most 2 s plus 5 s per exporter that does not finish.
+/// none runs. Takes at most 2 s plus 5 s per exporter that does not finish, and 5 s for a .NET runtime that does not
+/// answer.
 pub fn stop() -> Option<SessionReport> {
     if fork::is_child() {
         return None;
     }
-    stop_running(lock(&STATE), DRAIN_BUDGET, EXPORTER_BUDGET)
+    let budgets = Budgets { companion: COMPANION_BUDGET, drain: DRAIN_BUDGET, exporter: EXPORTER_BUDGET };
+    stop_running(lock(&STATE), budgets)
 }
 
 /// As [`stop`], for the end of the process: takes about as long as `budget` at most, also when another thread is
@@ -288,24 +308,32 @@ pub(crate) fn stop_within(budget: Duration) -> Option<SessionReport> {
         return None;
     }
     let state = lock_until(&STATE, Instant::now() + budget)?;
-    stop_running(state, budget / 2, budget / 2)
+    let budgets = Budgets { companion: budget / 4, drain: budget / 2, exporter: budget / 2 };
+    stop_running(state, budgets)
 }
 
-fn stop_running(
-    mut state: MutexGuard<'_, State>,
-    drain_budget: Duration,
-    exporter_budget: Duration,
-) -> Option<SessionReport> {
-    let running = state.running.take()?;
+/// How long each part of a stop may take.
+struct Budgets {
+    companion: Duration,
+    drain: Duration,
+    exporter: Duration,
+}
+
+fn stop_running(mut state: MutexGuard<'_, State>, budgets: Budgets) -> Option<SessionReport> {
+    let mut running = state.running.take()?;
+    // Last in, first out; while records still count.
+    while let Some(companion) = running.companions.pop() {
+        companion.stop(budgets.companion);
+    }
     disarm();
-    running.control.stop(Instant::now() + drain_budget);
+    running.control.stop(Instant::now() + budgets.drain);
     let (drain, map) = match running.consumer.join() {
         Ok(parts) => parts,
         Err(panic) => std::panic::resume_unwind(panic),
     };
     let time_ns = map.to_ns(Ticks::now().raw());
     let end = SessionEnd { time_ns, start_ns: running.start_ns };
-    let exporters = finish_exporters(&running.exporters, end, exporter_budget);
+    let exporters = finish_exporters(&running.exporters, end, budgets.exporter);
     let report = SessionReport::new(&drain, &map, exporters);
     state.idle = Some((drain, map));
     Some(report)
