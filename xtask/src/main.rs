@@ -27,7 +27,11 @@ type Task = (&'static str, &'static str, fn(&[String]) -> Outcome);
 const TASKS: &[Task] = &[
     ("codegen", "write the files generated from the event registry; with --check only compare", codegen::run),
     ("test", "set up what the tests need, then run all of them", testing::run),
-    ("dotnet", "install the .NET runtimes and the programs of the live tests into target/dotnet", dotnet::run),
+    (
+        "dotnet",
+        "install the .NET runtimes and the programs of the live tests into target/dotnet",
+        dotnet::run,
+    ),
     ("check", "check the tree: edges, licences, file hygiene, links and commands in pages", check::run),
     ("picture", "draw docs/typhon.svg from what the commands print", picture::run),
     ("fuzz", "run the fuzz targets one after the other", fuzz::run),

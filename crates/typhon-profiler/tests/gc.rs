@@ -156,3 +156,46 @@ fn g10_the_last_collection_feeds_the_gauges_while_it_is_traced() {
     assert_eq!(ids(2), [0x0110, 0x0111, 0x0112, 0x0113, 0x0114, 0x0115]);
     assert_eq!((ids(1), ids(3)), (vec![], vec![]));
 }
+
+/// A program with more threads than slots: what the ingestion thread cannot record is counted, and it goes on as soon as
+/// a slot is free.
+#[test]
+fn b5_collections_without_a_slot_are_counted_and_the_next_ones_recorded() {
+    use std::sync::Barrier;
+    const CROWD: usize = 300;
+    let (recorded, outcome) = common::session(common::ALL, || {
+        let (input, ingestion) = Ingestion::start(16).unwrap();
+        let at = monotonic_ns();
+        let (all_there, may_leave) = (Barrier::new(CROWD + 1), Barrier::new(CROWD + 1));
+        std::thread::scope(|scope| {
+            for _ in 0..CROWD {
+                scope.spawn(|| {
+                    emit(events::TickStart::default);
+                    all_there.wait();
+                    may_leave.wait();
+                });
+            }
+            all_there.wait();
+            input.push(start(at, 1));
+            // With room for one more than the queue holds, the first has been taken out, and so tried.
+            while (0..17).any(|count| !input.push(start(at, 100 + count))) {
+                std::thread::yield_now();
+            }
+            may_leave.wait();
+        });
+        // The consumer frees the slots of threads that have ended.
+        assert!(typhon_profiler::session::flush(PATIENCE));
+        while !input.push(start(at, 2)) {
+            std::thread::yield_now();
+        }
+        drop(input);
+        assert!(ingestion.finish(PATIENCE));
+    });
+    let counts: Vec<u32> = recorded
+        .of_kind(7)
+        .iter()
+        .map(|row| GcStartView::from_payload(&row.payload).count().unwrap())
+        .collect();
+    assert!(!counts.contains(&1) && counts.contains(&2), "{counts:?}");
+    assert!(outcome.report.no_slot_drops > 0 && recorded.losses() > 0);
+}
