@@ -22,14 +22,23 @@
 //! - All faults of a schedule are reported at once, each with the systems, the subject and what to write instead.
 #![forbid(unsafe_code)]
 
+#[cfg(not(loom))]
 pub mod event_queue;
+#[cfg(not(loom))]
 pub mod graph;
+#[cfg(not(loom))]
 mod ids;
+#[cfg(not(loom))]
 pub mod metronome;
+#[cfg(not(loom))]
 pub mod schedule;
+#[cfg(not(loom))]
 pub mod system;
+pub mod telemetry;
 
+#[cfg(not(loom))]
 pub use ids::{DagIndex, PhaseIndex, QueueId, SystemIndex, TrackIndex, WorkerId};
+#[cfg(not(loom))]
 pub use schedule::Priority;
 /// What the registry of events says about skipped systems and the phases of a tick.
 pub use typhon_trace::event::{SkipReason, TickPhase};

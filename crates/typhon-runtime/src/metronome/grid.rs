@@ -101,7 +101,7 @@ mod tests {
         grid.advance(0, 1);
         let now_ns = 3600 * SECOND;
         let target = grid.advance(now_ns, 1);
-        assert_eq!(target.at_ns, now_ns - SECOND * 4 / 60);
+        assert_eq!(target.at_ns, (3600 * 60 - 4) * SECOND / 60);
         assert_eq!(target.intervals, target.missed_ticks + 1);
         assert_eq!(target.missed_ticks, 3600 * 60 - 4 - 2);
         let late = (0..).map(|_| grid.advance(now_ns, 1)).take_while(|target| target.at_ns <= now_ns).count();
