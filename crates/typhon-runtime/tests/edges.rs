@@ -13,7 +13,10 @@ use typhon_runtime::{
     DagIndex, PhaseIndex, Priority, QueueId, SkipReason, SystemIndex, TickPhase, TrackIndex,
 };
 
-fn expect_all(cases: &[(&str, fn(DagBuilder<'_>), &[&str])]) {
+/// A rule, declarations, and the edges that follow.
+type Case<'c> = (&'c str, fn(DagBuilder<'_>), &'c [&'c str]);
+
+fn expect_all(cases: &[Case<'_>]) {
     for (rule, declare, expected) in cases {
         let built =
             build(|schedule| declare(sim(schedule))).unwrap_or_else(|error| panic!("{rule}: {error}"));
