@@ -343,6 +343,6 @@ fn stable_numbers_are_the_golden_ones() {
     skips.for_each(|(value, name)| add(format!("SkipReason {name} {value}")));
     let phases = (0..=u8::MAX).filter_map(|value| named(TickPhase(value).name()).map(|name| (value, name)));
     phases.for_each(|(value, name)| add(format!("TickPhase {name} {value}")));
-    add(format!("ScheduleBuildError {}", typhon_runtime::schedule::ScheduleBuildError::CODE));
+    add(format!("ScheduleBuildError {}", typhon_engine::ErrorCode::SCHEDULE_BUILD.get()));
     assert_eq!(text, include_str!("golden/numbers.txt"));
 }

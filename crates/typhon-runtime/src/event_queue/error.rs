@@ -1,6 +1,7 @@
 //! What can go wrong when a system uses a queue.
 
 use crate::SystemIndex;
+use typhon_engine::{Coded, ErrorCode};
 
 /// Why a queue could not be used; the message says what to change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,4 +54,13 @@ pub enum QueueError {
         /// The queue's name.
         queue: String,
     },
+}
+
+impl Coded for QueueError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Full { .. } => ErrorCode::EVENT_QUEUE_FULL,
+            _ => ErrorCode::INVALID_SYSTEM_ACCESS,
+        }
+    }
 }

@@ -15,5 +15,5 @@ mod wait;
 
 pub use grid::{Grid, Target};
 pub use metrics::TimerMetrics;
-pub use step::{StepClock, TimeStep};
+pub use step::StepClock;
 pub use wait::{Metronome, TickWait};

@@ -1,16 +1,7 @@
 //! How much time a tick moves the world on.
 
 use crate::system::TickInfo;
-
-/// Where a tick's delta time comes from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TimeStep {
-    /// Measured: what passed since the previous tick started, up to a limit.
-    #[default]
-    Measured,
-    /// Always one interval of the base rate. When ticks are stretched, the world slows down.
-    Fixed,
-}
+use typhon_engine::options::TimeStep;
 
 /// Turns the starts of ticks into delta times (brief 04 B-28).
 #[derive(Debug, Clone)]

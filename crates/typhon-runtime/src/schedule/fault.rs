@@ -1,6 +1,7 @@
 //! What can be wrong with a schedule, and what to write instead.
 
 use std::fmt;
+use typhon_engine::{Coded, ErrorCode};
 
 /// Everything that is wrong with a schedule. Nothing was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,10 +9,13 @@ pub struct ScheduleBuildError {
     faults: Vec<ScheduleFault>,
 }
 
-impl ScheduleBuildError {
-    /// Stable number of this error in logs.
-    pub const CODE: u16 = 8002;
+impl Coded for ScheduleBuildError {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::SCHEDULE_BUILD
+    }
+}
 
+impl ScheduleBuildError {
     pub(super) fn new(faults: Vec<ScheduleFault>) -> Self {
         debug_assert!(!faults.is_empty());
         Self { faults }
