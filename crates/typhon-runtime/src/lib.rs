@@ -42,3 +42,8 @@ pub use ids::{DagIndex, PhaseIndex, QueueId, SystemIndex, TrackIndex, WorkerId};
 pub use schedule::Priority;
 /// What the registry of events says about skipped systems and the phases of a tick.
 pub use typhon_trace::event::{SkipReason, TickPhase};
+
+/// Runs the examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/systems-and-schedules.md")]
+struct Guide;

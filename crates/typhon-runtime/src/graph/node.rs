@@ -11,6 +11,7 @@ use crate::{DagIndex, PhaseIndex, QueueId, SystemIndex, TrackIndex};
 
 /// One track.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TrackNode {
     /// Name.
     pub name: String,
@@ -24,6 +25,7 @@ pub struct TrackNode {
 
 /// One DAG.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DagNode {
     /// Name, unique in its track.
     pub name: String,
@@ -37,6 +39,7 @@ pub struct DagNode {
 
 /// One event queue.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct QueueNode {
     /// Name, unique in the schedule.
     pub name: String,
@@ -65,6 +68,7 @@ pub enum SystemKind {
 
 /// One system.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SystemNode {
     /// Name, unique in the schedule.
     pub name: String,

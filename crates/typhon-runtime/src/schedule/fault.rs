@@ -51,6 +51,15 @@ pub enum Subject {
     Queue(String),
 }
 
+impl Subject {
+    /// Its name, without saying what it is.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Component(name) | Self::Resource(name) | Self::Queue(name) => name,
+        }
+    }
+}
+
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,6 +72,7 @@ impl fmt::Display for Subject {
 
 /// One fault of a schedule. Fields named `system`, `first` and so on are names of systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are names of what the variant speaks of")]
 pub enum ScheduleFault {
     /// A name is empty. `place` says of what.
@@ -87,8 +97,9 @@ pub enum ScheduleFault {
     DuplicateSystem { system: String, dags: [String; 2] },
     /// There is a queue of this name, in the same DAG or in another.
     DuplicateQueue { queue: String },
-    /// `after` or `before` names a system that does not exist; `similar` is the name in the DAG that is most like it.
-    UnknownSystem { system: String, named: String, similar: Option<String> },
+    /// `call`, which is `after` or `before`, names a system that does not exist; `similar` is the name in the DAG that is
+    /// most like it.
+    UnknownSystem { system: String, call: &'static str, named: String, similar: Option<String> },
     /// `after` or `before` names a system of another DAG.
     SystemOfOtherDag { system: String, dag: String, named: String, other_dag: String },
     /// A system is to run after or before itself.
@@ -278,8 +289,8 @@ impl ScheduleFault {
             Self::UnknownSystem { named, similar: None, .. } => {
                 format!("declare \"{named}\" in the same DAG, or leave it out")
             }
-            Self::UnknownSystem { named, similar: Some(similar), .. } => {
-                format!("write \"{similar}\" for \"{named}\"")
+            Self::UnknownSystem { system, call, similar: Some(similar), .. } => {
+                format!("on \"{system}\": .{call}(\"{similar}\")")
             }
             Self::SystemOfOtherDag { system, other_dag, .. } => {
                 format!(
@@ -301,9 +312,12 @@ impl ScheduleFault {
             Self::WriteConflict { first, second, .. } | Self::DrainConflict { first, second, .. } => {
                 format!("on \"{second}\": .after(\"{first}\")")
             }
-            Self::ReadConflict { reader, writer, .. } => {
+            Self::ReadConflict { reader, writer, subjects, .. } => {
+                let fresh: Vec<String> =
+                    subjects.iter().map(|subject| format!(".reads_fresh::<{}>()", subject.name())).collect();
                 format!(
-                    "on \"{reader}\": .reads_fresh::<…>() for this tick's values, or .before(\"{writer}\")"
+                    "on \"{reader}\": {} for this tick's values, or .before(\"{writer}\")",
+                    fresh.concat()
                 )
             }
             Self::MutualEvents { second, .. } => {

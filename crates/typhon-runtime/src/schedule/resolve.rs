@@ -1,6 +1,6 @@
 //! From names to numbers: puts everything that was declared in its final order, and checks each declaration by itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -99,7 +99,8 @@ fn stretch<T>(items: &[T], owner: impl Fn(&T) -> usize, of: usize) -> Range<u16>
 }
 
 fn tracks(draft: &Draft, faults: &mut Vec<ScheduleFault>) -> Vec<TrackNode> {
-    let mut nodes: Vec<TrackNode> = Vec::with_capacity(draft.tracks.len());
+    let mut nodes = Vec::with_capacity(draft.tracks.len());
+    let mut names = HashSet::with_capacity(draft.tracks.len());
     for (at, track) in draft.tracks.iter().enumerate() {
         let name = track.name.clone();
         if name.is_empty() {
@@ -112,9 +113,9 @@ fn tracks(draft: &Draft, faults: &mut Vec<ScheduleFault>) -> Vec<TrackNode> {
             if track.tags.iter().any(|tag| tag == ENGINE_TAG) {
                 faults.push(ScheduleFault::ReservedTag { track: name.clone() });
             }
-            if nodes.iter().any(|other| other.name == name) {
-                faults.push(ScheduleFault::DuplicateTrack { track: name.clone() });
-            }
+        }
+        if !names.insert(&track.name) {
+            faults.push(ScheduleFault::DuplicateTrack { track: name.clone() });
         }
         let dags = stretch(&draft.dags, |dag| dag.track, at);
         nodes.push(TrackNode { name, tags: track.tags.clone(), is_engine: track.is_engine, dags });
@@ -123,13 +124,14 @@ fn tracks(draft: &Draft, faults: &mut Vec<ScheduleFault>) -> Vec<TrackNode> {
 }
 
 fn dags(draft: &Draft, faults: &mut Vec<ScheduleFault>) -> Vec<DagNode> {
-    let mut nodes: Vec<DagNode> = Vec::with_capacity(draft.dags.len());
+    let mut nodes = Vec::with_capacity(draft.dags.len());
+    let mut names = HashSet::with_capacity(draft.dags.len());
     for (at, dag) in draft.dags.iter().enumerate() {
         let track = TrackIndex::new(dag.track as u16);
         let track_name = &draft.tracks[dag.track].name;
         if dag.name.is_empty() {
             faults.push(ScheduleFault::EmptyName { place: format!("a DAG of track \"{track_name}\"") });
-        } else if nodes.iter().any(|other| other.track == track && other.name == dag.name) {
+        } else if !names.insert((track, &dag.name)) {
             faults.push(ScheduleFault::DuplicateDag { track: track_name.clone(), dag: dag.name.clone() });
         }
         check_phases(dag, faults);
@@ -140,10 +142,11 @@ fn dags(draft: &Draft, faults: &mut Vec<ScheduleFault>) -> Vec<DagNode> {
 }
 
 fn check_phases(dag: &DagDraft, faults: &mut Vec<ScheduleFault>) {
-    for (at, phase) in dag.phases.iter().enumerate() {
+    let mut names = HashSet::with_capacity(dag.phases.len());
+    for phase in &dag.phases {
         if phase.is_empty() {
             faults.push(ScheduleFault::EmptyName { place: format!("a phase of DAG \"{}\"", dag.name) });
-        } else if dag.phases[..at].contains(phase) {
+        } else if !names.insert(phase) {
             faults.push(ScheduleFault::DuplicatePhase { dag: dag.name.clone(), phase: phase.clone() });
         }
     }
@@ -206,8 +209,8 @@ impl SystemResolver<'_> {
             components: without_repetitions(&system.components),
             resources: without_repetitions(&system.resources),
             queues: self.queues(system, faults),
-            explicit_after: self.ordered_with(system, &system.after, faults),
-            explicit_before: self.ordered_with(system, &system.before, faults),
+            explicit_after: self.ordered_with(system, "after", &system.after, faults),
+            explicit_before: self.ordered_with(system, "before", &system.before, faults),
         }
     }
 
@@ -259,6 +262,7 @@ impl SystemResolver<'_> {
     fn ordered_with(
         &self,
         system: &SystemDraft,
+        call: &'static str,
         named: &[String],
         faults: &mut Vec<ScheduleFault>,
     ) -> Vec<SystemIndex> {
@@ -266,7 +270,7 @@ impl SystemResolver<'_> {
         for name in named {
             match self.names.get(name.as_str()) {
                 Some(&other) if self.can_be_ordered(system, other) => found.push(other),
-                other => faults.push(self.order_fault(system, name, other.copied())),
+                other => faults.push(self.order_fault(system, call, name, other.copied())),
             }
         }
         without_repetitions(&found)
@@ -278,13 +282,19 @@ impl SystemResolver<'_> {
     }
 
     /// Why a system cannot be ordered with what it names.
-    fn order_fault(&self, system: &SystemDraft, named: &str, other: Option<SystemIndex>) -> ScheduleFault {
+    fn order_fault(
+        &self,
+        system: &SystemDraft,
+        call: &'static str,
+        named: &str,
+        other: Option<SystemIndex>,
+    ) -> ScheduleFault {
         let name = system.name.clone();
         let Some(other) = other.map(|index| &self.draft.systems[index.as_usize()]) else {
             let of_this_dag = self.draft.systems.iter().filter(|other| other.dag == system.dag);
             let others = of_this_dag.map(|other| &other.name).filter(|other| **other != name);
             let similar = nearest(named, others).map(str::to_owned);
-            return ScheduleFault::UnknownSystem { system: name, named: named.to_owned(), similar };
+            return ScheduleFault::UnknownSystem { system: name, call, named: named.to_owned(), similar };
         };
         if other.dag == system.dag {
             return ScheduleFault::OrderedWithItself { system: name };
@@ -330,12 +340,12 @@ fn without_repetitions<T: Clone + PartialEq>(items: &[T]) -> Vec<T> {
 
 fn queues(draft: &Draft, systems: &[SystemNode], faults: &mut Vec<ScheduleFault>) -> Vec<QueueNode> {
     let mut nodes: Vec<QueueNode> = draft.queues.iter().map(queue_node).collect();
-    let mut names = HashMap::with_capacity(nodes.len());
-    for (at, queue) in nodes.iter().enumerate() {
+    let mut names = HashSet::with_capacity(nodes.len());
+    for queue in &nodes {
         if queue.name.is_empty() {
             let dag = &draft.dags[queue.dag.as_usize()].name;
             faults.push(ScheduleFault::EmptyName { place: format!("an event queue of DAG \"{dag}\"") });
-        } else if names.insert(queue.name.as_str(), at).is_some() {
+        } else if !names.insert(&queue.name) {
             faults.push(ScheduleFault::DuplicateQueue { queue: queue.name.clone() });
         }
         for fault in queue.options.faults() {

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Something in a schedule that works and is probably not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ScheduleWarning {
     /// Systems without any declared access: nothing keeps them apart from others.
     NoDeclarations {

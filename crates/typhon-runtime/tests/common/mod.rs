@@ -3,7 +3,8 @@
 
 use typhon_runtime::graph::Graph;
 use typhon_runtime::schedule::{
-    BuiltSchedule, Callback, DagBuilder, Schedule, ScheduleBuildError, ScheduleOptions, SystemBuilder,
+    BuiltSchedule, Callback, DagBuilder, Schedule, ScheduleBuildError, ScheduleFault as Fault,
+    ScheduleOptions, SystemBuilder,
 };
 
 /// A component.
@@ -48,4 +49,33 @@ pub(crate) fn edges(graph: &Graph) -> Vec<String> {
 
 pub(crate) fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+/// Declares a schedule; the argument says whether it is mended.
+pub(crate) type Declare = fn(&Schedule, bool);
+
+/// Each rule, declarations that break it, and the faults that they get.
+pub(crate) fn expect_all(cases: Vec<(&str, Declare, Vec<Fault>)>) {
+    for (rule, declare, faults) in cases {
+        let error = build(|schedule| declare(schedule, false)).expect_err(rule);
+        assert_eq!(error.faults(), faults, "{rule}");
+        let text = error.to_string();
+        for fault in &faults {
+            assert!(
+                !fault.fix().is_empty() && text.contains(&fault.to_string()) && text.contains(&fault.fix()),
+                "{text}"
+            );
+        }
+        build(|schedule| declare(schedule, true)).unwrap_or_else(|error| panic!("{rule}, mended: {error}"));
+    }
+}
+
+/// An owned text.
+pub(crate) fn s(text: &str) -> String {
+    text.to_owned()
+}
+
+/// The first text if it is mended, the second otherwise.
+pub(crate) fn pick<T>(mended: bool, good: T, bad: T) -> T {
+    if mended { good } else { bad }
 }
