@@ -1,23 +1,41 @@
-//! Waiting that ends: absolute deadlines, one way to wait for a word to change, and sleep that wakes on time.
+//! Waiting that ends: deadlines, locks with owners and names in the trace, and sleep that wakes on time.
 //!
-//! - [`deadline`]: a moment after which nobody waits any longer.
-//! - [`clock`]: time and waiting behind a seam, so that tests run on a clock of their own.
-//! - [`wait`]: compare-and-wait on a 32-bit word, and a [`wait::Parker`] on top of it.
-//! - [`sleep`]: one routine that sleeps until shortly before a moment and spins the rest.
-//! - [`atomic`]: the atomics all of this is made of: the standard ones, or loom's under `--cfg loom`.
+//! | Module | Holds |
+//! |---|---|
+//! | [`deadline`], [`context`], [`cancel`] | how long work may wait, handed down from where it began |
+//! | [`lock`] | three locks with one core, whose waits and owners are in the trace |
+//! | [`wait`], [`waiter`] | compare-and-wait on a 32-bit word, a parker, and patience that grows |
+//! | [`clock`], [`sleep`] | time behind a seam, and sleep that learns how early it must wake |
+//! | [`atomic`] | the atomics all of this is made of: the standard ones, or loom's under `--cfg loom` |
 //!
-//! What it is not: an async runtime; nothing here knows futures.
+//! What it is not: an async runtime, and not a collection of everything that can be shared between threads.
 //!
 //! **Invariants**
 //! - Nothing waits past its deadline, and a relative timeout becomes a deadline once.
 //! - A wake that follows a change of the word is never lost.
+//! - A lock fails with an error and never panics; misuse is an error in every build.
+//! - What is not recorded costs one load and one test; nothing reads the clock for a trace that is off.
 #![deny(unsafe_op_in_unsafe_fn, unsafe_code)]
 
 pub mod atomic;
+pub mod cancel;
 pub mod clock;
+pub mod context;
 pub mod deadline;
+mod fault;
+pub mod lock;
+#[cfg(loom)]
+pub mod model {
+    //! What the models in `tests/` name: the mistakes they must find.
+    pub use crate::fault::{Fault, plant};
+}
+mod owner;
 #[cfg(not(loom))]
 pub mod sleep;
+mod trace;
 pub mod wait;
+pub mod waiter;
 
+pub use cancel::CancelToken;
+pub use context::WaitContext;
 pub use deadline::Deadline;

@@ -1,17 +1,18 @@
 //! What loom knows as waiting for a word: condition variables by address, created as they are needed.
 //!
 //! There is no clock in a model. An infinite wait ends by a wake and by nothing else, so that a lost wake is a
-//! deadlock, which loom reports; any other wait ends at once and without a reason.
+//! deadlock, which loom reports; any other wait ends at once and without a reason. The condition variables are leaked:
+//! after a failure loom's objects cannot be dropped any more.
 #![forbid(unsafe_code)]
 
 use super::WaitEnd;
 use crate::Deadline;
 use crate::atomic::{AtomicU32, Ordering};
-use loom::sync::{Arc, Condvar, Mutex};
+use loom::sync::{Condvar, Mutex};
 use std::collections::HashMap;
 
 loom::lazy_static! {
-    static ref WAITERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
+    static ref WAITERS: Mutex<HashMap<usize, &'static Condvar>> = Mutex::new(HashMap::new());
 }
 
 fn address(word: &AtomicU32) -> usize {
@@ -26,7 +27,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> WaitE
     let mut waiters = WAITERS.lock().expect("no panic under the lock");
     // Not an acquire: what the waiter may rely on must come from its own loads.
     if word.load(Ordering::Relaxed) == expected {
-        let changed = Arc::clone(waiters.entry(address(word)).or_insert_with(|| Arc::new(Condvar::new())));
+        let changed = *waiters.entry(address(word)).or_insert_with(|| Box::leak(Box::new(Condvar::new())));
         drop(changed.wait(waiters));
     }
     WaitEnd::Woken
