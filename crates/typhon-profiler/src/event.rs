@@ -70,6 +70,26 @@ impl<E: SpanEvent> Span<E> {
         Self { open, not_send: PhantomData }
     }
 
+    /// Begins the work of a system at a moment that the caller has taken; the record names the code of the system, as
+    /// with [`emit_system_span`]. For schedulers, which need the moments of their systems themselves.
+    #[inline(always)]
+    pub fn begin_system(system: u16, start: Ticks, event: impl FnOnce() -> E) -> Self {
+        let begin = || {
+            let span = local::with(|producer| producer.begin_span(ThisThread))?;
+            Some(Open { event: event(), span, site: system_site(system).unwrap_or(0), start })
+        };
+        let open = if is_on(E::KIND) { begin() } else { None };
+        Self { open, not_send: PhantomData }
+    }
+
+    /// Ends the span at a moment that the caller has taken, not before its start.
+    #[inline(always)]
+    pub fn end_at(mut self, end: Ticks) {
+        if let Some(open) = self.open.take() {
+            open.end(end);
+        }
+    }
+
     /// Changes the event's fields before it is recorded; does nothing when the kind is off.
     #[inline]
     pub fn set(&mut self, change: impl FnOnce(&mut E)) {
@@ -93,7 +113,7 @@ impl<E: SpanEvent> Drop for Span<E> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
-            open.end();
+            open.end(Ticks::now());
         }
     }
 }
@@ -108,21 +128,21 @@ impl<E: SpanEvent> Open<E> {
     }
 
     #[inline(always)]
-    fn end(self) {
-        if self.span.is_traced() { self.end_in_trace() } else { self.end_with(None) }
+    fn end(self, end: Ticks) {
+        if self.span.is_traced() { self.end_in_trace(end) } else { self.end_with(end, None) }
     }
 
     #[cold]
     #[inline(never)]
-    fn end_in_trace(self) {
+    fn end_in_trace(self, end: Ticks) {
         let trace_id = local::with(|producer| producer.trace_id(self.span));
-        self.end_with(trace_id);
+        self.end_with(end, trace_id);
     }
 
     #[inline(always)]
-    fn end_with(self, trace_id: Option<[u8; 16]>) {
+    fn end_with(self, end: Ticks, trace_id: Option<[u8; 16]>) {
         let fields = SpanFields {
-            duration: Ticks::now().raw().wrapping_sub(self.start.raw()) as i64,
+            duration: end.raw().wrapping_sub(self.start.raw()) as i64,
             span_id: self.span.id,
             parent_span_id: self.span.parent,
             trace_id,
@@ -202,8 +222,13 @@ pub fn emit_span<E: SpanEvent>(start: Ticks, end: Ticks, event: impl FnOnce() ->
 /// [`Program::with_system_source`](crate::Program::with_system_source)). Indexes above 32,767 have no code.
 #[inline]
 pub fn emit_system_span<E: SpanEvent>(system: u16, start: Ticks, end: Ticks, event: impl FnOnce() -> E) {
-    let site = (system < SYSTEM_SITES).then_some(SYSTEM_SITES | system);
-    put_timed(start, end, Link::Inside, site, event);
+    put_timed(start, end, Link::Inside, system_site(system), event);
+}
+
+/// The call site that means the code of a system.
+#[inline(always)]
+fn system_site(system: u16) -> Option<u16> {
+    (system < SYSTEM_SITES).then_some(SYSTEM_SITES | system)
 }
 
 /// As [`emit_span`] without a parent: for work that belongs to the process and not to the thread that reports it.

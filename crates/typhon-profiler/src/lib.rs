@@ -65,7 +65,7 @@ pub mod thread;
 mod tick;
 
 #[cfg(not(loom))]
-pub use clock::{Ticks, trace_clock_ns};
+pub use clock::{TickScale, Ticks, trace_clock_ns};
 #[cfg(not(loom))]
 pub use event::{
     Span, TraceContext, emit, emit_at, emit_completion, emit_root_span, emit_span, emit_system_span, is_on,

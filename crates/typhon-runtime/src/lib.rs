@@ -20,7 +20,7 @@
 //! - A schedule that was built has no cycle, and no two systems that may run at the same time have conflicting access.
 //! - The same declarations in the same order give the same graph, down to the number of every system.
 //! - All faults of a schedule are reported at once, each with the systems, the subject and what to write instead.
-#![forbid(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn, unsafe_code)]
 
 #[cfg(not(loom))]
 pub mod event_queue;
@@ -31,7 +31,10 @@ mod ids;
 #[cfg(not(loom))]
 pub mod metronome;
 #[cfg(not(loom))]
+pub mod runtime;
+#[cfg(not(loom))]
 pub mod schedule;
+mod scheduler;
 #[cfg(not(loom))]
 pub mod system;
 pub mod telemetry;
@@ -39,7 +42,13 @@ pub mod telemetry;
 #[cfg(not(loom))]
 pub use ids::{DagIndex, PhaseIndex, QueueId, SystemIndex, TrackIndex, WorkerId};
 #[cfg(not(loom))]
+pub use runtime::Runtime;
+#[cfg(not(loom))]
 pub use schedule::Priority;
+#[cfg(not(loom))]
+pub use scheduler::failure::{FailureKind, SystemFailure};
+#[cfg(loom)]
+pub use scheduler::model;
 /// What the registry of events says about skipped systems and the phases of a tick.
 pub use typhon_trace::event::{SkipReason, TickPhase};
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 /// Fraction bits of a slope.
-const SLOPE_BITS: u32 = 48;
+pub(super) const SLOPE_BITS: u32 = 48;
 /// Knots kept before every second old one is left out.
 const MAX_KNOTS: usize = 512;
 /// A clock that is ahead of the map by more than this is followed by a step; less is slewed.

@@ -55,6 +55,32 @@ impl Ticks {
     }
 }
 
+/// How long ticks are. Follows the OS clock, so that it should be taken anew now and then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickScale {
+    /// Nanoseconds per tick, times 2^48.
+    slope: u64,
+}
+
+impl TickScale {
+    /// As it is now.
+    pub fn current() -> Self {
+        Self { slope: Clock::get().line[2].load(Ordering::Relaxed) }
+    }
+
+    /// Nanoseconds from one moment to a later one; 0 if it is not later.
+    #[inline(always)]
+    pub fn ns_between(self, from: Ticks, to: Ticks) -> u64 {
+        self.ns(to.0.saturating_sub(from.0))
+    }
+
+    /// So many ticks in nanoseconds.
+    #[inline(always)]
+    pub fn ns(self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.slope)) >> map::SLOPE_BITS) as u64
+    }
+}
+
 /// True while producers read the time stamp counter. On a line of its own: every record reads it.
 #[repr(align(64))]
 struct CounterInUse(AtomicBool);
@@ -207,6 +233,18 @@ mod tests {
             // Half a millisecond: the thread may be interrupted between the readings, the map itself is far closer.
             assert!((before - 500_000..after + 500_000).contains(&ns), "{before} {ns} {after}");
         }
+    }
+
+    #[test]
+    fn intervals_have_the_length_of_the_os_clock() {
+        let scale = TickScale::current();
+        let (from, from_ns) = (Ticks::now(), monotonic_ns());
+        std::thread::sleep(Duration::from_millis(2));
+        let (to, to_ns) = (Ticks::now(), monotonic_ns());
+        let (ns, os_ns) = (scale.ns_between(from, to) as i64, to_ns - from_ns);
+        // The thread may be interrupted between the readings.
+        assert!((ns - os_ns).abs() < 500_000, "{ns} {os_ns}");
+        assert_eq!(scale.ns_between(to, from), 0);
     }
 
     #[test]

@@ -1,0 +1,265 @@
+//! One tick, from its start to its end, in the order that brief 04 §2.5 gives: the steps that have a meaning without
+//! storage.
+
+use super::error::Terminal;
+use super::hooks::{HookKind, Hooks};
+use super::outcome::{OutcomeReason, TickOutcome};
+use super::shared::Shared;
+use crate::QueueId;
+use crate::metronome::{StepClock, TickWait};
+use crate::scheduler::claim::Epoch;
+use crate::scheduler::estimate::Estimates;
+use crate::scheduler::execution::Local;
+use crate::scheduler::wake::Wake;
+use crate::scheduler::worker::{Memory, Worker};
+use crate::system::TickInfo;
+use crate::telemetry::{SystemTelemetry, TelemetryWriter, TickTelemetry};
+use std::sync::atomic::Ordering;
+use typhon_profiler::{TickScale, Ticks, emit, span};
+use typhon_trace::event::{OverloadLevel, RuntimePhaseSpan, SkipReason, TickPhase};
+
+/// What runs ticks. Belongs to one thread at a time.
+pub(crate) struct Driver {
+    memory: Memory<Local>,
+    epoch: Epoch,
+    number: i64,
+    steps: StepClock,
+    estimates: Estimates,
+    telemetry: TelemetryWriter,
+    hooks: Hooks,
+    previous_start: Option<Ticks>,
+}
+
+/// Base intervals between two ticks. Overload may change it one day.
+pub(crate) const MULTIPLIER: u8 = 1;
+
+/// When a tick starts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TickStart {
+    /// Now, on the clock that ticks are timed by.
+    pub(crate) now_ns: i64,
+    /// By how much that is after the tick's moment.
+    pub(crate) late_ns: i64,
+    /// Ticks that were skipped before it.
+    pub(crate) missed_ticks: u64,
+}
+
+impl From<TickWait> for TickStart {
+    fn from(wait: TickWait) -> Self {
+        let TickWait { target_ns, late_ns, missed_ticks, .. } = wait;
+        Self { now_ns: target_ns + late_ns, late_ns, missed_ticks }
+    }
+}
+
+impl Driver {
+    pub(crate) fn new(shared: &Shared, telemetry: TelemetryWriter, hooks: Hooks, steps: StepClock) -> Self {
+        Self {
+            memory: Memory::new(&shared.board, 0, shared.execution.local(0)),
+            epoch: Epoch::NONE,
+            number: 0,
+            steps,
+            estimates: Estimates::new(&shared.board.topology),
+            telemetry,
+            hooks,
+            previous_start: None,
+        }
+    }
+
+    /// Runs a tick.
+    ///
+    /// # Errors
+    /// It was the last one, of which the runtime has ended: aborted, or given up.
+    pub(crate) fn tick(&mut self, shared: &Shared, start: TickStart) -> Result<(), Terminal> {
+        shared.control.begin_tick();
+        let recorded = typhon_profiler::tick(self.number as u32);
+        let started = Ticks::now();
+        self.epoch = self.epoch.next();
+        shared.set_epoch(self.epoch);
+        shared.execution.queues.iter().for_each(|queue| queue.begin_tick());
+        let tick = self.steps.start_tick(self.number, start.now_ns, MULTIPLIER);
+        shared.execution.set_tick(&tick);
+        self.run_first_tick(&tick);
+        if !self.dispatch(shared) {
+            return Err(given_up(shared));
+        }
+        let outcome = self.outcome(shared);
+        let is_aborted = outcome.is_aborted;
+        let failure = outcome.failure.clone().filter(|_| is_aborted);
+        shared.publish(outcome);
+        self.output(&tick, is_aborted);
+        let ended = Ticks::now();
+        drop(recorded);
+        self.record(shared, &start, started, ended);
+        self.number += 1;
+        shared.control.end_tick(self.number);
+        failure.map_or(Ok(()), |failure| Err(Terminal::Aborted(failure)))
+    }
+
+    fn run_first_tick(&mut self, tick: &TickInfo) {
+        if self.hooks.has(HookKind::FirstTick) {
+            self.hooks.run(HookKind::FirstTick, tick);
+            self.hooks.forget_first_tick();
+        }
+    }
+
+    /// Runs all tracks; false if one was given up.
+    fn dispatch(&mut self, shared: &Shared) -> bool {
+        let _phase = span!(RuntimePhaseSpan { phase: TickPhase::SYSTEM_DISPATCH });
+        let board = &shared.board;
+        let mut worker = Worker::new(board, &shared.execution, &mut self.memory);
+        worker.enter(self.epoch);
+        let mut is_open = false;
+        for (at, track) in board.topology.tracks().iter().enumerate() {
+            let gain_ns = self.estimates.gain_ns(at);
+            if gain_ns <= u64::from(shared.execution.wake_cost_ns()) {
+                worker.run_track_alone(track);
+                continue;
+            }
+            if !is_open {
+                call_helpers(shared, self.epoch);
+                is_open = true;
+            }
+            if !worker.run_track(track) {
+                return false;
+            }
+        }
+        if is_open {
+            board.close();
+        }
+        true
+    }
+
+    fn outcome(&self, shared: &Shared) -> TickOutcome {
+        let (mut failed_systems, mut dependent_systems) = (0, 0);
+        for system in &shared.board.systems {
+            match SkipReason(system.outcome()) {
+                SkipReason::EXCEPTION => failed_systems += 1,
+                SkipReason::DEPENDENCY_FAILED | SkipReason::TICK_ABORTED => dependent_systems += 1,
+                _ => {}
+            }
+        }
+        let has_failed = failed_systems > 0;
+        TickOutcome {
+            tick: self.number,
+            reason: if has_failed { OutcomeReason::SystemException } else { OutcomeReason::Success },
+            is_aborted: shared.board.has_aborted(),
+            failed_systems,
+            dependent_systems,
+            failure: if has_failed { shared.execution.failures.latest().map(Box::new) } else { None },
+        }
+    }
+
+    fn output(&mut self, tick: &TickInfo, is_aborted: bool) {
+        if is_aborted {
+            self.hooks.run(HookKind::TickAborted, tick);
+        } else if self.hooks.has(HookKind::Output) {
+            let _phase = span!(RuntimePhaseSpan { phase: TickPhase::OUTPUT_PHASE });
+            self.hooks.run(HookKind::Output, tick);
+        }
+    }
+
+    /// What is said about the tick after its end.
+    fn record(&mut self, shared: &Shared, start: &TickStart, started: Ticks, ended: Ticks) {
+        let (mut queue_depth, mut overflow_count) = (0_u32, 0_u32);
+        for (id, queue) in (0..).map(QueueId::new).zip(&shared.execution.queues) {
+            let counters = queue.counters();
+            queue_depth = queue_depth.saturating_add(counters.end_depth);
+            overflow_count = overflow_count.saturating_add(counters.overflow);
+            emit(|| counters.event(self.number as u32, id));
+        }
+        let scale = TickScale::current();
+        let target_ms = 1_000.0 / shared.options.base_tick_rate_hz as f32;
+        let actual_ms = ms(scale.ns_between(started, ended));
+        let previous = self.previous_start.replace(started);
+        let mut tick = TickTelemetry {
+            tick: self.number,
+            target_ms,
+            actual_ms,
+            overrun_ratio: actual_ms / target_ms,
+            interval_ms: previous.map_or(0.0, |previous| ms(scale.ns_between(previous, started))),
+            late_ms: ms(start.late_ns.max(0) as u64),
+            active_workers: shared.execution.active_workers(self.epoch),
+            active_systems: 0,
+            level: OverloadLevel::NORMAL,
+            multiplier: MULTIPLIER,
+            queue_depth,
+            overflow_count,
+            missed_ticks: u32::try_from(start.missed_ticks).unwrap_or(u32::MAX),
+        };
+        let times = shared.execution.times.iter();
+        tick.active_systems = times.filter(|times| times.was_claimed()).count() as u16;
+        let estimates = &mut self.estimates;
+        let systems =
+            (0..shared.board.systems.len()).map(|system| system_telemetry(shared, system, scale, estimates));
+        self.telemetry.record(&tick, systems);
+        self.learn(shared);
+    }
+
+    fn learn(&mut self, shared: &Shared) {
+        let (topology, paths) = (&shared.board.topology, &shared.execution.paths_ns);
+        if self.estimates.tick_is_over(topology, paths, shared.workers as u64) {
+            shared.board.set_ranks(self.estimates.ranking());
+            shared.execution.forget_wake_cost();
+        }
+    }
+
+    /// Runs the handlers of an orderly end.
+    pub(crate) fn shut_down(&mut self, now_ns: i64) {
+        if self.hooks.has(HookKind::Shutdown) {
+            let tick = self.steps.start_tick(self.number, now_ns, MULTIPLIER);
+            self.hooks.run(HookKind::Shutdown, &tick);
+        }
+    }
+}
+
+fn call_helpers(shared: &Shared, epoch: Epoch) {
+    let execution = &shared.execution;
+    execution.called_at.store(Ticks::now().raw(), Ordering::Relaxed);
+    shared.board.open(epoch, if shared.workers == 2 { Wake::One } else { Wake::All });
+    execution.call_over_at.store(Ticks::now().raw(), Ordering::Relaxed);
+}
+
+fn given_up(shared: &Shared) -> Terminal {
+    let tick = shared.control.tick();
+    if shared.control.is_broken() {
+        // The thread that died has said who it is.
+        return shared.terminal().unwrap_or(Terminal::FatalStop);
+    }
+    Terminal::Stalled { tick, running: shared.running() }
+}
+
+/// One system in the tick that has ended; what it took is learnt on the way.
+#[inline(always)]
+fn system_telemetry(
+    shared: &Shared,
+    system: usize,
+    scale: TickScale,
+    estimates: &mut Estimates,
+) -> SystemTelemetry {
+    let skip_reason = SkipReason(shared.board.systems[system].outcome());
+    let Some(ran) = shared.execution.times[system].ran(shared.execution.is_shared(system)) else {
+        return SystemTelemetry {
+            transition_latency_us: 0.0,
+            duration_us: 0.0,
+            straggler_gap_us: 0.0,
+            workers: 0,
+            skip_reason,
+        };
+    };
+    estimates.learn(system, scale.ns(ran.work));
+    SystemTelemetry {
+        transition_latency_us: us(scale.ns_between(ran.ready, ran.first_claim)),
+        duration_us: us(scale.ns_between(ran.first_claim, ran.done)),
+        straggler_gap_us: us(scale.ns(ran.straggler_gap)),
+        workers: ran.workers as u8,
+        skip_reason,
+    }
+}
+
+fn ms(ns: u64) -> f32 {
+    ns as f32 / 1e6
+}
+
+fn us(ns: u64) -> f32 {
+    ns as f32 / 1e3
+}

@@ -1,0 +1,448 @@
+//! The runtime: a schedule, the threads that run it, and its life from creation to shutdown.
+
+mod affinity;
+mod diagnostic;
+mod driver;
+mod error;
+mod hooks;
+mod outcome;
+mod pool;
+mod shared;
+
+pub use diagnostic::{Diagnostic, SystemDiagnostic, SystemStage};
+pub use error::{ContextError, CreateError, ShutdownError, StartError, Terminal};
+pub use outcome::{OutcomeReason, TickOutcome};
+
+use crate::graph::Graph;
+use crate::metronome::{StepClock, TimerMetrics};
+use crate::schedule::{BuiltSchedule, Schedule, ScheduleOptions, ScheduleWarning};
+use crate::scheduler::board::Board;
+use crate::scheduler::control::{Control, Watch};
+use crate::scheduler::execution::Execution;
+use crate::scheduler::topology::Topology;
+use crate::system::{IntoOutcome, TickInfo};
+use crate::telemetry::{Telemetry, TelemetryWriter, telemetry_ring};
+use driver::{Driver, TickStart};
+use hooks::{HookKind, Hooks};
+use shared::{Shared, lock, say};
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+use typhon_engine::Engine;
+use typhon_engine::options::{EngineOptions, FailurePolicy, RuntimeOptions};
+use typhon_profiler::Program;
+use typhon_trace::tables::RuntimeConfig;
+
+/// Time that each thread has to end when nothing holds it up.
+const JOIN_WINDOW: Duration = Duration::from_secs(5);
+
+/// A schedule that runs, tick by tick.
+///
+/// It is created once and ends once. In between it either keeps its own time ([`Runtime::start`]) or is stepped by its
+/// owner ([`Runtime::step`]). Dropping it shuts it down.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use typhon_engine::Engine;
+/// use typhon_runtime::Runtime;
+///
+/// let engine = Engine::builder().build()?;
+/// let count = Arc::new(AtomicU32::new(0));
+/// let counted = Arc::clone(&count);
+/// let runtime = Runtime::create(&engine, |schedule| {
+///     let sim = schedule.public_track().declare_dag("Sim");
+///     sim.callback_system("Count", move |_| {
+///         counted.fetch_add(1, Ordering::Relaxed);
+///     });
+/// })?;
+/// runtime.step(Duration::from_millis(16))?;
+/// runtime.step(Duration::from_millis(32))?;
+/// runtime.shutdown()?;
+/// assert_eq!(count.load(Ordering::Relaxed), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Runtime {
+    shared: Arc<Shared>,
+    warnings: Vec<ScheduleWarning>,
+    life: Mutex<Life>,
+}
+
+/// What a runtime is in the middle of.
+enum Life {
+    Created { telemetry: TelemetryWriter, hooks: Hooks },
+    Stepped(Box<Driver>),
+    KeepsTime,
+    Ended,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("systems", &self.graph().systems().len())
+            .field("workers", &self.shared.workers)
+            .field("tick", &self.current_tick())
+            .field("terminal", &self.terminal())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// A runtime of what `declare` declares, with the options of the engine. Nothing runs yet.
+    ///
+    /// # Errors
+    /// [`CreateError`], with all faults of the schedule at once.
+    pub fn create(engine: &Engine, declare: impl FnOnce(&Schedule)) -> Result<Self, CreateError> {
+        Self::create_with(engine, engine.options().runtime.clone(), declare)
+    }
+
+    /// As [`Runtime::create`], with options of its own.
+    ///
+    /// # Errors
+    /// [`CreateError`], with all faults of the options or of the schedule at once.
+    pub fn create_with(
+        engine: &Engine,
+        options: RuntimeOptions,
+        declare: impl FnOnce(&Schedule),
+    ) -> Result<Self, CreateError> {
+        let mut all = EngineOptions::default();
+        all.runtime = options;
+        all.check()?;
+        let options = all.runtime;
+        let schedule = Schedule::new();
+        declare(&schedule);
+        let rules = ScheduleOptions { require_access_declarations: options.require_access_declarations };
+        let schedule = schedule.build(&rules)?;
+        schedule.record_build();
+        Ok(Self::of(engine, options, schedule))
+    }
+
+    fn of(engine: &Engine, options: RuntimeOptions, mut schedule: BuiltSchedule) -> Self {
+        let processors = available_parallelism().map_or(1, usize::from);
+        let workers = usize::from(options.worker_count.resolve(processors));
+        describe(&schedule.graph, &options, workers);
+        let warnings = std::mem::take(&mut schedule.warnings);
+        let topology = topology(&schedule.graph);
+        let aborts = options.failure_policy == FailurePolicy::AbortTickAndStop;
+        let board = Board::new(topology, workers, aborts);
+        let grace = Duration::from_millis(u64::from(options.shutdown_stall_grace_ms));
+        let execution = Execution::new(schedule, workers, Arc::new(Control::new(grace)));
+        let systems = board.systems.len();
+        let (writer, telemetry) = telemetry_ring(options.telemetry_ring_capacity as usize, systems);
+        let shared = Shared::new(board, execution, options, workers, telemetry, engine.clone());
+        let life = Life::Created { telemetry: writer, hooks: Hooks::default() };
+        Self { shared: Arc::new(shared), warnings, life: Mutex::new(life) }
+    }
+
+    /// The graph that it runs.
+    pub fn graph(&self) -> &Graph {
+        &self.shared.execution.graph
+    }
+
+    /// What is legal about the schedule and probably not meant.
+    pub fn warnings(&self) -> &[ScheduleWarning] {
+        &self.warnings
+    }
+
+    /// Workers, the driving thread among them.
+    pub fn worker_count(&self) -> usize {
+        self.shared.workers
+    }
+
+    /// Number of the tick in flight, or of the next one.
+    pub fn current_tick(&self) -> i64 {
+        self.shared.control.tick()
+    }
+
+    /// What became of the last tick that ended.
+    pub fn last_tick_outcome(&self) -> Option<TickOutcome> {
+        self.shared.last_outcome()
+    }
+
+    /// How it ended, if it has.
+    pub fn terminal(&self) -> Option<Terminal> {
+        self.shared.terminal()
+    }
+
+    /// The last ticks in numbers.
+    pub fn telemetry(&self) -> &Telemetry {
+        &self.shared.telemetry
+    }
+
+    /// How well ticks keep their time; empty for a runtime that is stepped.
+    pub fn timer_metrics(&self) -> TimerMetrics {
+        self.shared.timer()
+    }
+
+    /// Times that a worker slept on although it had been called. There is no reason why this should ever be above 0.
+    pub fn lost_wakes(&self) -> u64 {
+        self.shared.execution.lost_wakes.load(Ordering::Relaxed)
+    }
+
+    /// The state of the tick in flight, system by system.
+    pub fn dump_diagnostic(&self) -> Diagnostic {
+        Diagnostic::of(&self.shared)
+    }
+
+    /// Gives the context of a chunked system its value.
+    ///
+    /// # Errors
+    /// [`ContextError`].
+    pub fn bind_context<C: Send + Sync + 'static>(
+        &self,
+        system: &str,
+        context: C,
+    ) -> Result<(), ContextError> {
+        let named = || system.to_owned();
+        if !matches!(*lock(&self.life), Life::Created { .. }) {
+            return Err(ContextError::Started { system: named() });
+        }
+        let found = self.graph().find_system(system).and_then(|index| self.shared.execution.context(index));
+        let slot = found.ok_or_else(|| ContextError::NoContext { system: named() })?;
+        slot.bind(context).map_err(|source| ContextError::Bind { system: named(), source })
+    }
+
+    /// Runs `hook` at the beginning of the first tick, before any system.
+    pub fn on_first_tick<R: IntoOutcome<()>>(&self, hook: impl FnMut(&TickInfo) -> R + Send + 'static) {
+        self.add_hook(HookKind::FirstTick, hook);
+    }
+
+    /// Runs `hook` in every tick after all systems, unless the tick was aborted.
+    pub fn on_output<R: IntoOutcome<()>>(&self, hook: impl FnMut(&TickInfo) -> R + Send + 'static) {
+        self.add_hook(HookKind::Output, hook);
+    }
+
+    /// Runs `hook` instead of output when the tick was aborted: once, since it is the last tick.
+    pub fn on_tick_aborted<R: IntoOutcome<()>>(&self, hook: impl FnMut(&TickInfo) -> R + Send + 'static) {
+        self.add_hook(HookKind::TickAborted, hook);
+    }
+
+    /// Runs `hook` after the last tick of a runtime that is shut down. Not after an abort or [`Runtime::fatal_stop`].
+    pub fn on_shutdown<R: IntoOutcome<()>>(&self, hook: impl FnMut(&TickInfo) -> R + Send + 'static) {
+        self.add_hook(HookKind::Shutdown, hook);
+    }
+
+    /// Hooks of a runtime that has started are not run any more, so they are said to be late.
+    fn add_hook<R: IntoOutcome<()>>(
+        &self,
+        kind: HookKind,
+        hook: impl FnMut(&TickInfo) -> R + Send + 'static,
+    ) {
+        match &mut *lock(&self.life) {
+            Life::Created { hooks, .. } => hooks.add(kind, hook),
+            _ => say("a hook was registered after the start and will not run; register hooks first"),
+        }
+    }
+
+    /// Starts ticks on a thread of the runtime, at the base rate.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing runs then.
+    pub fn start(&self) -> Result<(), StartError> {
+        let mut life = lock(&self.life);
+        let driver = match std::mem::replace(&mut *life, Life::Ended) {
+            Life::Created { telemetry, hooks } => self.begin(&mut life, telemetry, hooks)?,
+            other => {
+                *life = other;
+                return Err(self.why_not_created(&life));
+            }
+        };
+        let started = pool::start_driver(&self.shared, driver);
+        *life = Life::KeepsTime;
+        if started.is_err() {
+            self.shared.control.request_stop(true);
+            self.shared.board.stop();
+            *life = Life::Ended;
+        }
+        started
+    }
+
+    /// Runs one tick on the calling thread; `now` is the time on a clock of the caller's. The first step starts the
+    /// helpers, if there are any.
+    ///
+    /// # Errors
+    /// The runtime has ended, was started to keep its own time, or could not be started.
+    pub fn step(&self, now: Duration) -> Result<TickOutcome, StartError> {
+        let mut life = lock(&self.life);
+        if let Some(terminal) = self.terminal() {
+            return Err(terminal.into());
+        }
+        if let Life::Created { .. } = *life
+            && let Life::Created { telemetry, hooks } = std::mem::replace(&mut *life, Life::Ended)
+        {
+            let driver = self.begin(&mut life, telemetry, hooks)?;
+            *life = Life::Stepped(Box::new(driver));
+        }
+        let Life::Stepped(driver) = &mut *life else { return Err(self.why_not_created(&life)) };
+        let now_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+        let entered = self.shared.enter();
+        let result = driver.tick(&self.shared, TickStart { now_ns, late_ns: 0, missed_ticks: 0 });
+        drop(entered);
+        if let Err(terminal) = result {
+            self.shared.end(terminal);
+        }
+        let outcome = self.last_tick_outcome().filter(|outcome| outcome.tick + 1 == self.current_tick());
+        if self.terminal().is_some() || self.shared.control.is_stopping() {
+            self.end_stepping(&mut life, now_ns);
+        }
+        outcome.ok_or_else(|| self.why_not_created(&life))
+    }
+
+    /// From created to running: contexts are bound, helpers exist.
+    fn begin(&self, life: &mut Life, telemetry: TelemetryWriter, hooks: Hooks) -> Result<Driver, StartError> {
+        if let Some(terminal) = self.terminal() {
+            return Err(terminal.into());
+        }
+        let systems = self.shared.execution.unbound_contexts();
+        if !systems.is_empty() {
+            *life = Life::Created { telemetry, hooks };
+            return Err(StartError::UnboundContext { systems });
+        }
+        if let Err(error) = pool::start_helpers(&self.shared) {
+            self.shared.board.stop();
+            self.shared.end(Terminal::FatalStop);
+            return Err(error);
+        }
+        let options = &self.shared.options;
+        let steps =
+            StepClock::new(options.time_step, options.base_tick_rate_hz, options.max_delta_time_seconds);
+        Ok(Driver::new(&self.shared, telemetry, hooks, steps))
+    }
+
+    fn why_not_created(&self, life: &Life) -> StartError {
+        match (self.terminal(), life) {
+            (Some(terminal), _) => terminal.into(),
+            (None, Life::KeepsTime) => StartError::AlreadyRuns("keeps its own time"),
+            (None, Life::Stepped(_)) => StartError::AlreadyRuns("is stepped"),
+            (None, Life::Created { .. } | Life::Ended) => Terminal::ShutDown.into(),
+        }
+    }
+
+    /// Finishes the tick in flight, runs the handlers of [`Runtime::on_shutdown`], and ends all threads. Called by a
+    /// system, it returns at once, and the runtime ends after the tick. Does nothing if it has ended.
+    ///
+    /// # Errors
+    /// [`ShutdownError`], if a tick does not end or a thread does not. The runtime is terminal then too.
+    pub fn shutdown(&self) -> Result<(), ShutdownError> {
+        self.stop(false)
+    }
+
+    /// As [`Runtime::shutdown`], without the handlers.
+    ///
+    /// # Errors
+    /// As [`Runtime::shutdown`].
+    pub fn fatal_stop(&self) -> Result<(), ShutdownError> {
+        self.stop(true)
+    }
+
+    fn stop(&self, is_fatal: bool) -> Result<(), ShutdownError> {
+        let shared = &self.shared;
+        shared.control.request_stop(is_fatal);
+        if shared.is_own_thread() {
+            return Ok(());
+        }
+        let mut life = lock(&self.life);
+        if let Life::Stepped(_) = &*life {
+            self.end_stepping(&mut life, 0);
+        }
+        let result = self.await_driver().and_then(|()| self.await_threads());
+        shared.end(match &result {
+            Err(ShutdownError::Stalled { tick, running, .. }) => {
+                Terminal::Stalled { tick: *tick, running: running.clone() }
+            }
+            _ if shared.control.is_fatal() => Terminal::FatalStop,
+            _ => Terminal::ShutDown,
+        });
+        *life = Life::Ended;
+        result
+    }
+
+    fn end_stepping(&self, life: &mut Life, now_ns: i64) {
+        if let Life::Stepped(mut driver) = std::mem::replace(life, Life::Ended) {
+            let is_orderly = !self.shared.control.is_fatal() && self.terminal().is_none();
+            if is_orderly {
+                let _entered = self.shared.enter();
+                driver.shut_down(now_ns);
+            }
+            self.shared.board.stop();
+            self.shared.end(if is_orderly { Terminal::ShutDown } else { Terminal::FatalStop });
+        }
+    }
+
+    /// Waits for the last tick. Gives up when nothing has moved for a while.
+    fn await_driver(&self) -> Result<(), ShutdownError> {
+        let shared = &self.shared;
+        let grace = shared.control.grace();
+        let mut watch = Watch::default();
+        while shared.threads.is_alive(pool::DRIVER) {
+            if !shared.control.is_in_tick() {
+                watch.forget();
+            }
+            let idle = watch.look(shared.board.progress());
+            if idle >= grace {
+                let (tick, running) = (shared.control.tick(), shared.running());
+                return Err(ShutdownError::Stalled { tick, running, waited_ms: idle.as_millis() as u64 });
+            }
+            shared.threads.wait(grace / 4);
+        }
+        Ok(())
+    }
+
+    fn await_threads(&self) -> Result<(), ShutdownError> {
+        let deadline = Instant::now() + JOIN_WINDOW;
+        loop {
+            let threads = self.shared.threads.alive();
+            let left = deadline.saturating_duration_since(Instant::now());
+            if threads.is_empty() {
+                return Ok(());
+            }
+            if left.is_zero() {
+                return Err(ShutdownError::Threads { threads });
+            }
+            self.shared.threads.wait(left);
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let result = self.stop(false);
+        // What hangs may still come to its end.
+        let result = result.or_else(|_| self.await_threads());
+        if let Err(error) = result {
+            say(format_args!("dropped while it runs: {error}"));
+        }
+    }
+}
+
+fn describe(graph: &Graph, options: &RuntimeOptions, workers: usize) {
+    let mut tables = graph.trace_tables();
+    tables.runtime_config = Some(RuntimeConfig {
+        base_tick_rate: options.base_tick_rate_hz as i32,
+        worker_count: workers as i32,
+        telemetry_ring_capacity: options.telemetry_ring_capacity as i32,
+        parallel_query_min_chunk_size: 0,
+    });
+    typhon_profiler::describe(Program::new(tables));
+}
+
+fn topology(graph: &Graph) -> Topology {
+    let order: Vec<u16> = graph.topological_order().iter().map(|system| system.get()).collect();
+    let track = |track: &crate::graph::TrackNode| -> Range<usize> {
+        let mut dags = track.dags.clone().map(|dag| &graph.dags()[usize::from(dag)].systems);
+        let start = dags.clone().next().map_or(0, |systems| systems.start);
+        let end = dags.next_back().map_or(start, |systems| systems.end);
+        usize::from(start)..usize::from(end)
+    };
+    let node = |system: u16| graph.system(crate::SystemIndex::new(system));
+    let is_exempt = |system| graph.track(graph.dag(node(system).dag).track).is_engine;
+    let may_be_shared = |system| node(system).kind != crate::graph::SystemKind::Callback;
+    let successors = |system| {
+        graph.successors(crate::SystemIndex::new(system)).iter().map(|system| system.get()).collect()
+    };
+    Topology::new(order, graph.tracks().iter().map(track), successors, is_exempt, may_be_shared)
+}

@@ -1,0 +1,172 @@
+//! What the threads of a runtime and its handle share.
+
+use super::error::Terminal;
+use super::outcome::TickOutcome;
+use crate::metronome::TimerMetrics;
+use crate::scheduler::board::Board;
+use crate::scheduler::claim::Epoch;
+use crate::scheduler::control::Control;
+use crate::scheduler::execution::Execution;
+use crate::telemetry::Telemetry;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use typhon_engine::Engine;
+use typhon_engine::options::RuntimeOptions;
+
+pub(crate) struct Shared {
+    pub(crate) board: Board,
+    pub(crate) execution: Execution,
+    pub(crate) control: Arc<Control>,
+    pub(crate) options: RuntimeOptions,
+    pub(crate) workers: usize,
+    pub(crate) telemetry: Telemetry,
+    /// Tick in the words of the board, for diagnostics.
+    epoch: AtomicU64,
+    last_outcome: Mutex<Option<TickOutcome>>,
+    timer: Mutex<TimerMetrics>,
+    terminal: Mutex<Option<Terminal>>,
+    /// Names of threads that have not ended.
+    pub(crate) threads: Threads,
+    /// Kept open by the runtime: the recording ends after its last tick.
+    pub(crate) _engine: Engine,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(
+        board: Board,
+        execution: Execution,
+        options: RuntimeOptions,
+        workers: usize,
+        telemetry: Telemetry,
+        engine: Engine,
+    ) -> Self {
+        Self {
+            control: Arc::clone(&execution.control),
+            board,
+            execution,
+            options,
+            workers,
+            telemetry,
+            epoch: AtomicU64::new(0),
+            last_outcome: Mutex::new(None),
+            timer: Mutex::new(TimerMetrics::default()),
+            terminal: Mutex::new(None),
+            threads: Threads::default(),
+            _engine: engine,
+        }
+    }
+
+    pub(crate) fn set_epoch(&self, epoch: Epoch) {
+        self.epoch.store(epoch.get(), Ordering::Release);
+    }
+
+    pub(crate) fn epoch(&self) -> Epoch {
+        Epoch::from_raw(self.epoch.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn publish(&self, outcome: TickOutcome) {
+        *lock(&self.last_outcome) = Some(outcome);
+    }
+
+    pub(crate) fn last_outcome(&self) -> Option<TickOutcome> {
+        lock(&self.last_outcome).clone()
+    }
+
+    pub(crate) fn set_timer(&self, metrics: TimerMetrics) {
+        *lock(&self.timer) = metrics;
+    }
+
+    pub(crate) fn timer(&self) -> TimerMetrics {
+        *lock(&self.timer)
+    }
+
+    /// The runtime has ended; the first cause stays.
+    pub(crate) fn end(&self, cause: Terminal) {
+        lock(&self.terminal).get_or_insert(cause);
+    }
+
+    pub(crate) fn terminal(&self) -> Option<Terminal> {
+        lock(&self.terminal).clone()
+    }
+
+    /// Names of the systems that workers run now.
+    pub(crate) fn running(&self) -> Vec<String> {
+        let running: BTreeSet<u16> =
+            self.board.workers.iter().filter_map(|worker| worker.running()).collect();
+        let systems = self.execution.graph.systems();
+        running.into_iter().map(|system| systems[usize::from(system)].name.clone()).collect()
+    }
+
+    /// Marks the calling thread as one of this runtime's until the guard is dropped.
+    pub(crate) fn enter(&self) -> Entered {
+        Entered { before: CURRENT.replace(std::ptr::from_ref(self).addr()) }
+    }
+
+    /// Is the calling thread one of this runtime's?
+    pub(crate) fn is_own_thread(&self) -> bool {
+        CURRENT.get() == std::ptr::from_ref(self).addr()
+    }
+}
+
+thread_local! {
+    /// Address of what the thread's runtime shares.
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
+
+pub(crate) struct Entered {
+    before: usize,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
+}
+
+/// The threads of a runtime, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    alive: Mutex<Vec<String>>,
+    changed: Condvar,
+}
+
+impl Threads {
+    pub(crate) fn started(&self, name: &str) {
+        lock(&self.alive).push(name.to_owned());
+    }
+
+    pub(crate) fn ended(&self, name: &str) {
+        lock(&self.alive).retain(|alive| alive != name);
+        self.changed.notify_all();
+    }
+
+    /// Those that are alive.
+    pub(crate) fn alive(&self) -> Vec<String> {
+        lock(&self.alive).clone()
+    }
+
+    pub(crate) fn is_alive(&self, name: &str) -> bool {
+        lock(&self.alive).iter().any(|alive| alive == name)
+    }
+
+    /// Waits until a thread ends, or for so long.
+    pub(crate) fn wait(&self, timeout: Duration) {
+        let alive = lock(&self.alive);
+        if !alive.is_empty() {
+            drop(self.changed.wait_timeout(alive, timeout));
+        }
+    }
+}
+
+/// One line on standard error; a program without one has nobody to tell.
+pub(crate) fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "typhon-runtime: {line}");
+}

@@ -1,0 +1,133 @@
+//! What the workers record, in one place.
+
+use super::idle::BACKSTOP;
+use super::worker::{Awakening, Chunk, Told};
+use crate::WorkerId;
+use typhon_profiler::{TickScale, Ticks, emit_at, emit_span};
+use typhon_sync::wait::WaitEnd;
+use typhon_trace::event::{
+    SchedulerDependencyFanOut, SchedulerDependencyReady, SchedulerDispense, SchedulerSystemCompletion,
+    SchedulerSystemQueueWait, SchedulerSystemStartExecution, SchedulerWorkerBetweenTick, SchedulerWorkerIdle,
+    SchedulerWorkerWake, SkipReason, SystemReady, SystemSkipped, WorkerWakeReason,
+};
+
+/// Nanoseconds as whole microseconds.
+pub(super) fn us(ns: u64) -> u32 {
+    u32::try_from(ns / 1_000).unwrap_or(u32::MAX)
+}
+
+/// Kind 154.
+#[inline(always)]
+pub(super) fn dependency_ready(at: Ticks, from: u16, to: u16, fan_out: impl FnOnce() -> u16) {
+    emit_at(at, || SchedulerDependencyReady {
+        from_sys_idx: from,
+        to_sys_idx: to,
+        fan_out: fan_out(),
+        pred_remain: 0,
+    });
+}
+
+/// Kind 4.
+#[inline(always)]
+pub(super) fn ready(at: Ticks, system: u16, predecessors: u16) {
+    emit_at(at, || SystemReady { system_idx: system, predecessor_count: predecessors });
+}
+
+/// Kind 153.
+#[inline(always)]
+pub(super) fn dispensed(at: Ticks, chunk: Chunk, worker: WorkerId) {
+    emit_at(at, || SchedulerDispense {
+        sys_idx: chunk.system,
+        chunk_idx: chunk.chunk as i32,
+        worker_id: worker.get(),
+    });
+}
+
+/// Kinds 146 and 148.
+#[inline(always)]
+pub(super) fn first_claim(at: Ticks, system: u16, wait_ns: impl FnOnce() -> u64) {
+    emit_at(at, || SchedulerSystemStartExecution { sys_idx: system });
+    emit_at(at, || SchedulerSystemQueueWait { sys_idx: system, queue_wait_us: us(wait_ns()) });
+}
+
+/// Kind 147.
+#[inline(always)]
+pub(super) fn completed(at: Ticks, system: u16, outcome: u8, duration_ns: impl FnOnce() -> u64) {
+    emit_at(at, || SchedulerSystemCompletion {
+        sys_idx: system,
+        reason: SkipReason(outcome),
+        duration_us: us(duration_ns()),
+    });
+}
+
+/// Kind 5.
+pub(super) fn skipped(at: Ticks, system: u16, chunks: u16, told: Told) {
+    emit_at(at, || SystemSkipped {
+        system_idx: system,
+        skip_reason: SkipReason(told.outcome),
+        would_be_chunk_count: chunks,
+        successors_unblocked: told.released,
+    });
+}
+
+/// Kind 155. A system without successors tells nobody.
+#[inline(always)]
+pub(super) fn fan_out(start: Ticks, system: u16, told: Told) {
+    if told.successors > 0 && typhon_profiler::is_on(155) {
+        emit_span(start, Ticks::now(), || SchedulerDependencyFanOut {
+            completing_sys_idx: system,
+            succ_count: told.successors,
+            skipped_count: told.skipped,
+        });
+    }
+}
+
+/// Kind 150.
+pub(super) fn idle(since: Ticks, worker: WorkerId, looks: u32, scale: TickScale) {
+    if typhon_profiler::is_on(150) {
+        let now = Ticks::now();
+        emit_span(since, now, || SchedulerWorkerIdle {
+            worker_id: worker.get(),
+            spin_count: u16::try_from(looks).unwrap_or(u16::MAX),
+            idle_us: us(scale.ns_between(since, now)),
+        });
+    }
+}
+
+impl Awakening {
+    /// Did the sleeper miss a call? Only if the call was over, wake and all, when the sleeper's time ran out by itself.
+    pub(super) fn is_lost(self, call_over: Ticks, slept_from: Ticks, now: Ticks, scale: TickScale) -> bool {
+        let latest_ns = BACKSTOP.as_nanos() as u64;
+        self.end == WaitEnd::Expired
+            && self.is_called
+            && call_over > slept_from
+            && call_over < now
+            && scale.ns_between(slept_from, call_over) < latest_ns
+    }
+}
+
+/// Kind 152.
+pub(super) fn between_ticks(
+    from: Ticks,
+    to: Ticks,
+    worker: WorkerId,
+    awakening: Awakening,
+    was_lost: bool,
+    scale: TickScale,
+) {
+    let wake_reason = match awakening {
+        Awakening { is_stopped: true, .. } => WorkerWakeReason::SHUTDOWN,
+        _ if was_lost => WorkerWakeReason(2),
+        _ => WorkerWakeReason(0),
+    };
+    emit_span(from, to, || SchedulerWorkerBetweenTick {
+        worker_id: worker.get(),
+        wait_us: us(scale.ns_between(from, to)),
+        wake_reason,
+    });
+}
+
+/// Kind 151.
+pub(super) fn woken(at: Ticks, worker: WorkerId, delay_ns: u64) {
+    emit_at(at, || SchedulerWorkerWake { worker_id: worker.get(), delay_us: us(delay_ns) });
+}
