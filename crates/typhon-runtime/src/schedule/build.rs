@@ -13,7 +13,17 @@ use crate::event_queue::Roles;
 use crate::graph::{Cycle, Graph, Nodes};
 
 impl Schedule {
-    /// Checks everything that was declared, and builds the graph.
+    /// Checks everything that was declared, and builds the graph. No builder outlives the schedule:
+    ///
+    /// ```compile_fail
+    /// # use typhon_runtime::schedule::Schedule;
+    /// let schedule = Schedule::new();
+    /// let sim = schedule.public_track().declare_dag("Sim");
+    /// let built = schedule.build(&Default::default());
+    /// sim.callback_system("Late", |_| {});
+    /// ```
+    ///
+    /// Time and memory grow with the number of systems, and with the square of the number that share one thing.
     ///
     /// # Errors
     /// All faults at once; see [`ScheduleFault`].
