@@ -31,6 +31,8 @@ mod ids;
 #[cfg(not(loom))]
 pub mod metronome;
 #[cfg(not(loom))]
+pub mod overload;
+#[cfg(not(loom))]
 pub mod runtime;
 #[cfg(not(loom))]
 pub mod schedule;
