@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("typhon-sync", &["typhon-profiler", "typhon-trace"]),
     ("typhon-engine", &["typhon-trace", "typhon-profiler", "typhon-sync"]),
     ("typhon-runtime", &["typhon-trace", "typhon-profiler", "typhon-sync", "typhon-engine"]),
+    ("typhon", &["typhon-profiler", "typhon-engine", "typhon-runtime"]),
     ("typhon-store", &[]),
     ("typhon-analysis", &["typhon-trace"]),
     ("typhon-cli", &["typhon-trace", "typhon-clr", "typhon-profiler", "typhon-analysis"]),
