@@ -8,7 +8,7 @@ use crate::capture::thread_info::THREAD_INFO;
 use crate::clock::Ticks;
 use crate::lifecycle::first_use;
 use crate::local::{self, ThisThread};
-use crate::mask::EFFECTIVE;
+use crate::mask::GATE;
 use crate::names::NameId;
 use crate::program::SYSTEM_SITES;
 use crate::site::Site;
@@ -36,7 +36,13 @@ pub fn set_trace_context(context: Option<TraceContext>) {
 /// in a process starts the profiler if it is configured.
 #[inline(always)]
 pub fn is_on(kind: u8) -> bool {
-    EFFECTIVE.contains(kind) && (first_use::is_over() || first_use::begin(kind))
+    GATE.mask.contains(kind) && (GATE.is_decided() || first_use::begin(kind))
+}
+
+/// As [`is_on`], for a kind that is known where this is compiled: three instructions when it is off.
+#[inline(always)]
+pub fn is_recorded<E: Event>() -> bool {
+    GATE.contains::<E>() && (GATE.is_decided() || first_use::begin(E::KIND))
 }
 
 /// A span that has begun; it ends, and is recorded, when the guard is dropped. Made by [`span!`](crate::span).
@@ -59,14 +65,15 @@ struct Open<E> {
     event: E,
     start: Ticks,
     span: OpenSpan,
-    site: u16,
+    /// Number of the call site, as a whole word like the rest.
+    site: u64,
 }
 
 impl<E: SpanEvent> Span<E> {
     /// Begins a span; for a call site without the macro.
     #[inline(always)]
     pub fn begin(site: &'static Site, event: impl FnOnce() -> E) -> Self {
-        let open = if is_on(E::KIND) { Open::begin(site, event) } else { None };
+        let open = if is_recorded::<E>() { Open::begin(site, event) } else { None };
         Self { open, not_send: PhantomData }
     }
 
@@ -76,9 +83,9 @@ impl<E: SpanEvent> Span<E> {
     pub fn begin_system(system: u16, start: Ticks, event: impl FnOnce() -> E) -> Self {
         let begin = || {
             let span = local::with(|producer| producer.begin_span(ThisThread))?;
-            Some(Open { event: event(), span, site: system_site(system).unwrap_or(0), start })
+            Some(Open { event: event(), span, site: system_site(system).unwrap_or(0).into(), start })
         };
-        let open = if is_on(E::KIND) { begin() } else { None };
+        let open = if is_recorded::<E>() { begin() } else { None };
         Self { open, not_send: PhantomData }
     }
 
@@ -124,29 +131,30 @@ impl<E: SpanEvent> Open<E> {
     fn begin(site: &'static Site, event: impl FnOnce() -> E) -> Option<Self> {
         let event = event();
         let span = local::with(|producer| producer.begin_span(ThisThread))?;
-        Some(Self { event, span, site: site.id(), start: Ticks::now() })
+        Some(Self { event, span, site: site.id().into(), start: Ticks::now() })
     }
 
     #[inline(always)]
     fn end(self, end: Ticks) {
-        if self.span.is_traced() { self.end_in_trace(end) } else { self.end_with(end, None) }
+        if self.span.is_traced() { self.end_in_trace(end) } else { self.end_with::<false>(end, None) }
     }
 
     #[cold]
     #[inline(never)]
     fn end_in_trace(self, end: Ticks) {
         let trace_id = local::with(|producer| producer.trace_id(self.span));
-        self.end_with(end, trace_id);
+        self.end_with::<true>(end, trace_id);
     }
 
+    /// One copy of the code for each caller, or neither would be inlined.
     #[inline(always)]
-    fn end_with(self, end: Ticks, trace_id: Option<[u8; 16]>) {
+    fn end_with<const IN_TRACE: bool>(self, end: Ticks, trace_id: Option<[u8; 16]>) {
         let fields = SpanFields {
             duration: end.raw().wrapping_sub(self.start.raw()) as i64,
             span_id: self.span.id,
             parent_span_id: self.span.parent,
             trace_id,
-            site: site(self.site),
+            site: (self.site != 0).then_some(self.site as u16),
         };
         let size = self.event.record_bytes(&fields);
         local::with(|producer| {
@@ -155,12 +163,6 @@ impl<E: SpanEvent> Open<E> {
             });
         });
     }
-}
-
-/// A site's number, if it has one.
-#[inline(always)]
-fn site(id: u16) -> Option<u16> {
-    (id != 0).then_some(id)
 }
 
 /// Writes a span into memory of exactly its size.
@@ -175,7 +177,7 @@ fn put_span(event: &impl SpanEvent, slot: u8, start: Ticks, fields: &SpanFields,
 #[inline(always)]
 pub fn emit<E: InstantEvent>(event: impl FnOnce() -> E) {
     const { assert!(E::KIND != THREAD_INFO && E::KIND != Instant::KIND) }
-    if is_on(E::KIND) {
+    if is_recorded::<E>() {
         put_instant(Ticks::now(), &event());
     }
 }
@@ -184,7 +186,7 @@ pub fn emit<E: InstantEvent>(event: impl FnOnce() -> E) {
 #[inline(always)]
 pub fn emit_at<E: InstantEvent>(at: Ticks, event: impl FnOnce() -> E) {
     const { assert!(E::KIND != THREAD_INFO && E::KIND != Instant::KIND) }
-    if is_on(E::KIND) {
+    if is_recorded::<E>() {
         put_instant(at, &event());
     }
 }
@@ -207,7 +209,7 @@ pub(crate) fn put_instant<E: InstantEvent>(at: Ticks, event: &E) -> bool {
 /// Records the application's own instant: a name and a number.
 #[inline(always)]
 pub fn mark(name: NameId, value: i32) {
-    if is_on(Instant::KIND) {
+    if is_recorded::<Instant>() {
         put_instant(Ticks::now(), &Instant { name_id: i32::from(name.value()), payload: value });
     }
 }
@@ -261,7 +263,7 @@ fn put_timed<E: SpanEvent>(
     site: Option<u16>,
     event: impl FnOnce() -> E,
 ) {
-    if !is_on(E::KIND) {
+    if !is_recorded::<E>() {
         return;
     }
     let event = event();

@@ -40,6 +40,6 @@ pub(crate) fn watch() {
 /// Runs in the child before `fork` returns; nothing here locks or allocates.
 unsafe extern "C" fn in_child() {
     CHILD.store(true, Ordering::Relaxed);
-    crate::mask::EFFECTIVE.store(crate::gates::KindMask::EMPTY);
+    crate::mask::GATE.mask.store(crate::gates::KindMask::EMPTY);
     crate::local::with(crate::capture::producer::Producer::abandon);
 }

@@ -6,14 +6,14 @@
 #![forbid(unsafe_code)]
 
 use crate::clock::Ticks;
-use crate::event::{is_on, put_instant};
+use crate::event::{is_recorded, put_instant};
 use crate::session::Companion;
 use crate::{fork, memory};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use typhon_trace::event::{Event, PerTickSnapshot};
+use typhon_trace::event::PerTickSnapshot;
 pub use typhon_trace::event::{Gauge, GaugeValue};
 use typhon_trace::registry;
 
@@ -116,7 +116,7 @@ pub(crate) fn begin_session() {
 
 /// A tick of the program's own ended.
 pub(crate) fn tick_ended(number: u32) {
-    if is_on(PerTickSnapshot::KIND) {
+    if is_recorded::<PerTickSnapshot<'_>>() {
         let mut state = lock();
         (state.tick, state.ticks) = (number, true);
         drop(state);
@@ -126,7 +126,7 @@ pub(crate) fn tick_ended(number: u32) {
 
 /// An interval is over; there is nothing to do for it while there are ticks.
 fn interval_over() {
-    if is_on(PerTickSnapshot::KIND) && !std::mem::take(&mut lock().ticks) {
+    if is_recorded::<PerTickSnapshot<'_>>() && !std::mem::take(&mut lock().ticks) {
         snapshot();
     }
 }

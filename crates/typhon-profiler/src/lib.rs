@@ -69,7 +69,7 @@ pub use clock::{TickScale, Ticks, trace_clock_ns};
 #[cfg(not(loom))]
 pub use event::{
     Span, TraceContext, emit, emit_at, emit_completion, emit_root_span, emit_span, emit_system_span, is_on,
-    mark, set_trace_context,
+    is_recorded, mark, set_trace_context,
 };
 #[cfg(not(loom))]
 pub use lifecycle::{Init, Status, gates, init, shutdown};

@@ -2,10 +2,10 @@
 #![forbid(unsafe_code)]
 
 use crate::clock::Ticks;
-use crate::event::{is_on, put_instant};
+use crate::event::{is_recorded, put_instant};
 use crate::gauges;
 use std::marker::PhantomData;
-use typhon_trace::event::{Event, OverloadLevel, TickEnd, TickStart};
+use typhon_trace::event::{OverloadLevel, TickEnd, TickStart};
 
 /// A tick that has begun; it ends when the guard is dropped. Made by [`tick`]; stays on its thread.
 #[must_use = "a tick ends when its guard is dropped"]
@@ -28,7 +28,7 @@ pub struct Tick {
 /// }
 /// ```
 pub fn tick(number: u32) -> Tick {
-    let is_recorded = is_on(TickStart::KIND) && put_instant(Ticks::now(), &TickStart {});
+    let is_recorded = is_recorded::<TickStart>() && put_instant(Ticks::now(), &TickStart {});
     let end = TickEnd { overload_level: OverloadLevel::NORMAL, tick_multiplier: 1 };
     Tick { number, end: is_recorded.then_some(end), not_send: PhantomData }
 }
@@ -52,7 +52,7 @@ impl Tick {
 impl Drop for Tick {
     fn drop(&mut self) {
         if let Some(end) = self.end.take()
-            && is_on(TickEnd::KIND)
+            && is_recorded::<TickEnd>()
         {
             put_instant(Ticks::now(), &end);
         }

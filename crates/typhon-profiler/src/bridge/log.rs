@@ -3,10 +3,10 @@
 use std::fmt;
 
 use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
-use typhon_trace::event::{Event, Instant};
+use typhon_trace::event::Instant;
 
 use super::names::{CallsiteNames, NameText};
-use crate::event::{is_on, mark};
+use crate::event::{is_recorded, mark};
 
 /// Records what a program logs, and passes it on to another logger if there is one.
 ///
@@ -74,11 +74,11 @@ impl fmt::Debug for ProfilerLogger {
 
 impl Log for ProfilerLogger {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        is_on(Instant::KIND) || self.next.as_ref().is_some_and(|next| next.enabled(metadata))
+        is_recorded::<Instant>() || self.next.as_ref().is_some_and(|next| next.enabled(metadata))
     }
 
     fn log(&self, record: &Record<'_>) {
-        if is_on(Instant::KIND) {
+        if is_recorded::<Instant>() {
             self.mark(record);
         }
         if let Some(next) = self.next.as_ref().filter(|next| next.enabled(record.metadata())) {

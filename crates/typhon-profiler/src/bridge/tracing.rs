@@ -13,7 +13,7 @@ use tracing_subscriber::registry::LookupSpan;
 use typhon_trace::event::{BufferTooSmall, Event as TraceEvent, Instant, NamedSpan, SpanEvent};
 
 use super::names::{CallsiteNames, NameText};
-use crate::event::{Span, is_on, mark};
+use crate::event::{Span, is_recorded, mark};
 use crate::site::Site;
 
 /// Records what a program says through `tracing`.
@@ -65,7 +65,7 @@ impl fmt::Debug for ProfilerLayer {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for ProfilerLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if !self.fields || attributes.is_empty() || !is_on(BridgedSpan::KIND) {
+        if !self.fields || attributes.is_empty() || !is_recorded::<BridgedSpan>() {
             return;
         }
         let mut fields = Fields::default();
@@ -77,7 +77,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for ProfilerLayer {
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        if !self.fields || !is_on(BridgedSpan::KIND) {
+        if !self.fields || !is_recorded::<BridgedSpan>() {
             return;
         }
         let Some(span) = context.span(id) else { return };
@@ -91,7 +91,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for ProfilerLayer {
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        if !is_on(BridgedSpan::KIND) {
+        if !is_recorded::<BridgedSpan>() {
             return;
         }
         let Some(name) = current_name(id, &context) else { return };
@@ -115,7 +115,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for ProfilerLayer {
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if !is_on(Instant::KIND) {
+        if !is_recorded::<Instant>() {
             return;
         }
         let metadata = event.metadata();

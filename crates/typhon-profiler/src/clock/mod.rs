@@ -10,9 +10,10 @@ mod tsc;
 
 pub(crate) use map::{ClockMap, Reading};
 
+use crate::mask::GATE;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A moment, in ticks of the producers' clock. Cheap to take, comparable in one process, meaningless elsewhere.
@@ -27,7 +28,7 @@ impl Ticks {
     #[inline(always)]
     pub fn now() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if COUNTER.0.load(Ordering::Relaxed) {
+        if GATE.reads_counter() {
             return Self(tsc::read());
         }
         Self(slow_now())
@@ -81,18 +82,13 @@ impl TickScale {
     }
 }
 
-/// True while producers read the time stamp counter. On a line of its own: every record reads it.
-#[repr(align(64))]
-struct CounterInUse(AtomicBool);
-static COUNTER: CounterInUse = CounterInUse(AtomicBool::new(false));
-
 /// Ticks without the counter: before the first use, without an invariant counter, and after it was seen to go back.
 #[cold]
 #[inline(never)]
 fn slow_now() -> u64 {
     let clock = Clock::get();
     #[cfg(target_arch = "x86_64")]
-    if COUNTER.0.load(Ordering::Relaxed) {
+    if GATE.reads_counter() {
         return tsc::read();
     }
     clock.ticks_at(monotonic_ns() - clock.base_ns)
@@ -138,14 +134,14 @@ impl Clock {
                 std::thread::sleep(Duration::from_millis(1));
                 clock.publish(&clock.map());
             }
-            COUNTER.0.store(counts_ticks, Ordering::Relaxed);
+            GATE.reads_counter.store(u8::from(counts_ticks), Ordering::Relaxed);
             clock
         })
     }
 
     /// `"TSC"` or `"CLOCK_MONOTONIC"`.
     pub(crate) fn source(&self) -> &'static str {
-        if COUNTER.0.load(Ordering::Relaxed) { "TSC" } else { "CLOCK_MONOTONIC" }
+        if GATE.reads_counter() { "TSC" } else { "CLOCK_MONOTONIC" }
     }
 
     /// A map for the consumer. Its readings follow with [`Clock::follow`].
@@ -164,7 +160,7 @@ impl Clock {
     /// Lets producers read the OS clock from now on, in ticks as before: the counter was seen to go back.
     /// True at the first call of a process that used it.
     pub(crate) fn distrust_counter(&self) -> bool {
-        COUNTER.0.swap(false, Ordering::Relaxed)
+        GATE.reads_counter.swap(0, Ordering::Relaxed) != 0
     }
 
     /// Counter and OS clock together: the narrowest of 32 attempts.

@@ -1,6 +1,6 @@
 use super::{Collection, CollectionStart, GcRecord, HeapSizes, Loss, LossKind, Suspension};
 use crate::clock::Ticks;
-use crate::event::{emit_at, emit_root_span, is_on, put_instant};
+use crate::event::{emit_at, emit_root_span, is_recorded, put_instant};
 use crate::gauges::{self, GaugeValue, Readings, Registration};
 use crate::names::{self, NameId};
 use std::io;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use typhon_trace::event::{Event, GcEnd, GcReason, GcStart, GcSuspendReason, GcSuspension, GcType, Instant};
+use typhon_trace::event::{GcEnd, GcReason, GcStart, GcSuspendReason, GcSuspension, GcType, Instant};
 
 /// Name of the thread.
 const NAME: &str = "Typhon.GcIngest";
@@ -238,7 +238,7 @@ fn record_suspension(suspension: &Suspension) {
 }
 
 fn mark(name: Option<NameId>, at: Ticks, count: u64) {
-    if let Some(name) = name.filter(|_| is_on(Instant::KIND)) {
+    if let Some(name) = name.filter(|_| is_recorded::<Instant>()) {
         let payload = i32::try_from(count).unwrap_or(i32::MAX);
         put_instant(at, &Instant { name_id: i32::from(name.value()), payload });
     }

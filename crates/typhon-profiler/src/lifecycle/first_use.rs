@@ -4,20 +4,12 @@
 //! that is off still costs one load and one test.
 #![forbid(unsafe_code)]
 
-use crate::mask::EFFECTIVE;
+use crate::mask::GATE;
 use crate::{session, thread};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Somebody looks at the configuration, or did.
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// The mask says what is recorded.
-static OVER: AtomicBool = AtomicBool::new(false);
-
-/// Does the mask say what is recorded?
-#[inline(always)]
-pub(crate) fn is_over() -> bool {
-    OVER.load(Ordering::Relaxed)
-}
 
 /// Starts the profiler if that is configured, in the one call that comes first. Is the kind recorded?
 ///
@@ -30,7 +22,7 @@ pub(crate) fn begin(kind: u8) -> bool {
         thread::set_initial_main();
         super::init();
     }
-    is_over() && EFFECTIVE.contains(kind)
+    GATE.is_decided() && GATE.mask.contains(kind)
 }
 
 /// A session is started some other way; records no longer do it.
@@ -38,5 +30,5 @@ pub(crate) fn is_not_awaited() {
     if !BEGUN.swap(true, Ordering::AcqRel) {
         session::clear_initial_mask();
     }
-    OVER.store(true, Ordering::Release);
+    GATE.is_decided.store(1, Ordering::Release);
 }

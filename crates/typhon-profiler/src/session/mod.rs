@@ -17,7 +17,7 @@ use crate::export::worker::Worker;
 use crate::export::{ExportError, Exporter, SessionEnd, SessionStart};
 use crate::gates::KindMask;
 use crate::lifecycle::first_use;
-use crate::mask::EFFECTIVE;
+use crate::mask::GATE;
 use crate::program::Program;
 use crate::{fork, gauges, local, site, thread};
 use consumer::{Consumer, Control};
@@ -380,12 +380,12 @@ pub fn set_mask(mask: KindMask) -> bool {
     if !changes.armed {
         return false;
     }
-    let before = EFFECTIVE.load();
+    let before = GATE.mask.load();
     let ticks = Ticks::now().raw();
     changes.queue.extend(mask.minus(before).iter().map(|kind| KindChange { kind, on: true, ticks }));
     changes.queue.extend(before.minus(mask).iter().map(|kind| KindChange { kind, on: false, ticks }));
     // After the note, or a record of a kind could precede the mark that the kind was turned on.
-    EFFECTIVE.store(mask);
+    GATE.mask.store(mask);
     true
 }
 
@@ -393,21 +393,21 @@ fn arm(mask: KindMask) {
     let mut changes = lock(&CHANGES);
     changes.armed = true;
     changes.queue.clear();
-    EFFECTIVE.store(mask);
+    GATE.mask.store(mask);
 }
 
 /// Ends the state in which every kind counts as recorded until somebody asks.
 pub(crate) fn clear_initial_mask() {
     let changes = lock(&CHANGES);
     if !changes.armed {
-        EFFECTIVE.store(KindMask::EMPTY);
+        GATE.mask.store(KindMask::EMPTY);
     }
 }
 
 fn disarm() {
     let mut changes = lock(&CHANGES);
     changes.armed = false;
-    EFFECTIVE.store(KindMask::EMPTY);
+    GATE.mask.store(KindMask::EMPTY);
 }
 
 /// The changes since the last call.
