@@ -102,19 +102,20 @@ fn kind_of(os_thread_id: u32, name: &str) -> ThreadKind {
     }
 }
 
+/// The calling thread's id at the operating system; where that takes more than a system call, [`current_id`].
 #[cfg(target_os = "linux")]
-fn os_id() -> u32 {
+pub fn os_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Without a system call for it, the id of the registry stands in.
+/// The calling thread's id at the operating system; where that takes more than a system call, [`current_id`].
 #[cfg(not(target_os = "linux"))]
-fn os_id() -> u32 {
+pub fn os_id() -> u32 {
     u32::from(current_id())
 }
 
-/// Does no thread of this process have this id? `false` where there is no way to know.
-pub(crate) fn is_gone(os_thread_id: u32) -> bool {
+/// Does no thread of this process have this [`os_id`]? `false` where there is no way to know.
+pub fn is_gone(os_thread_id: u32) -> bool {
     cfg!(target_os = "linux")
         && matches!(std::path::Path::new(&format!("/proc/self/task/{os_thread_id}")).try_exists(), Ok(false))
 }

@@ -41,6 +41,24 @@ pub enum Fault {
     AccessDuringDestroy,
     /// Nobody who waits is told of the destruction.
     DestroySilent,
+    /// A permit is taken by a relaxed read-modify-write.
+    ParkRelaxed,
+    /// A permit is given by a relaxed read-modify-write.
+    UnparkRelaxed,
+    /// A permit wakes nobody.
+    UnparkSilent,
+    /// A pin is not fenced from what is read under it.
+    PinUnfenced,
+    /// A pin keeps an epoch that has passed before anybody could see the pin.
+    PinStale,
+    /// A pin ends by a relaxed store.
+    UnpinRelaxed,
+    /// The oldest pin is looked for without a fence.
+    ScanUnfenced,
+    /// The epoch is read before what retires in it is unlinked.
+    RetireUnfenced,
+    /// What retires is used again while its own epoch is pinned.
+    ReuseEarly,
 }
 
 /// Is this fault planted? Always `false`, and no code, outside the models.

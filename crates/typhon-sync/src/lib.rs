@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`deadline`], [`context`], [`cancel`] | how long work may wait, handed down from where it began |
 //! | [`lock`] | three locks with one core, whose waits and owners are in the trace |
+//! | [`epoch`] | what a thread may still look at is not used again |
 //! | [`wait`], [`waiter`] | compare-and-wait on a 32-bit word, a parker, and patience that grows |
 //! | [`clock`], [`sleep`] | time behind a seam, and sleep that learns how early it must wake |
 //! | [`atomic`] | the atomics all of this is made of: the standard ones, or loom's under `--cfg loom` |
@@ -22,6 +23,7 @@ pub mod cancel;
 pub mod clock;
 pub mod context;
 pub mod deadline;
+pub mod epoch;
 mod fault;
 pub mod lock;
 #[cfg(loom)]

@@ -316,7 +316,7 @@ fn b10_a_destroyer_that_gives_up_lets_accessors_in() {
 
 #[test]
 fn b6_a_permit_is_never_lost() {
-    holds_and_finds(4, &[], || {
+    holds_and_finds(4, &[Fault::ParkRelaxed, Fault::UnparkRelaxed, Fault::UnparkSilent], || {
         let parker = Arc::new((Parker::new(), UnsafeCell::new(0u32)));
         let giver = Arc::clone(&parker);
         let giver = thread::spawn(move || {

@@ -4,6 +4,7 @@
 use super::{WaitEnd, wait, wake_one};
 use crate::Deadline;
 use crate::atomic::{AtomicU32, Ordering};
+use crate::fault::{Fault, planted, unless};
 
 /// Nobody waits and no permit is there.
 const EMPTY: u32 = 0;
@@ -48,13 +49,13 @@ impl Parker {
     /// Waits for a permit and takes it. Only the parker's own thread may do so. `Woken` means that a permit was taken,
     /// never less; a permit that is there is taken even if the deadline is past.
     pub fn park(&self, deadline: Deadline) -> WaitEnd {
-        if self.state.fetch_sub(1, Ordering::Acquire) == PERMIT {
+        if self.state.fetch_sub(1, unless(Fault::ParkRelaxed, Ordering::Acquire)) == PERMIT {
             return WaitEnd::Woken;
         }
         loop {
             let end = wait(&self.state, WAITING, deadline);
             if self.state.load(Ordering::Relaxed) == PERMIT || end == WaitEnd::Expired {
-                let taken = self.state.swap(EMPTY, Ordering::Acquire);
+                let taken = self.state.swap(EMPTY, unless(Fault::ParkRelaxed, Ordering::Acquire));
                 return if taken == PERMIT { WaitEnd::Woken } else { WaitEnd::Expired };
             }
         }
@@ -62,7 +63,8 @@ impl Parker {
 
     /// Gives a permit; wakes the thread if it waits.
     pub fn unpark(&self) {
-        if self.state.swap(PERMIT, Ordering::Release) == WAITING {
+        let was = self.state.swap(PERMIT, unless(Fault::UnparkRelaxed, Ordering::Release));
+        if was == WAITING && !planted(Fault::UnparkSilent) {
             wake_one(&self.state);
         }
     }
