@@ -21,6 +21,10 @@ pub enum Errand {
     Carrying,
 }
 
+/// Where an ant is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Position(pub Vector);
+
 /// Where an ant goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Motion {

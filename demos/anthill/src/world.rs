@@ -2,7 +2,7 @@
 
 use atomic_refcell::AtomicRefCell;
 
-use crate::ant::{Errand, Motion, Nest, Task};
+use crate::ant::{Errand, Motion, Nest, Position, Task};
 use crate::column::Column;
 use crate::food::Food;
 use crate::random::Random;
@@ -36,7 +36,7 @@ pub struct World {
     /// The ground.
     pub terrain: Terrain,
     /// Where each ant is.
-    pub positions: Column<Vector>,
+    pub positions: Column<Position>,
     /// Where each ant goes.
     pub motions: Column<Motion>,
     /// What each ant does.
@@ -71,7 +71,7 @@ impl World {
         };
         Self {
             terrain,
-            positions: Column::new(ants as usize, |_| nest.at),
+            positions: Column::new(ants as usize, |_| Position(nest.at)),
             motions: Column::new(ants as usize, motion),
             tasks: Column::new(ants as usize, |_| Task::begin(Errand::Searching)),
             food_trail: Trail::new(terrain.cell_count()),
@@ -111,7 +111,7 @@ impl World {
     pub fn hash(&self) -> u64 {
         let mut hash = Fold::default();
         for chunk in 0..self.positions.chunk_count() {
-            self.positions.read(chunk).iter().for_each(|at| hash.vector(*at));
+            self.positions.read(chunk).iter().for_each(|at| hash.vector(at.0));
             for motion in self.motions.read(chunk).iter() {
                 hash.vector(motion.heading);
                 hash.number(u64::from(motion.random.state()));

@@ -1,7 +1,7 @@
 //! The nest: loads come in, ants are born.
 
 use crate::ant::events::{AntDied, FoodDelivered};
-use crate::ant::{Errand, Task};
+use crate::ant::{Errand, Position, Task};
 use crate::world::World;
 
 /// Takes in what this tick brought: loads into the stores, the dead into the brood.
@@ -24,7 +24,7 @@ pub fn hatch(world: &World) {
         && let Some(ant) = nest.unborn.pop_front()
     {
         nest.stores -= 1;
-        world.positions.update(ant, |at| *at = nest.at);
+        world.positions.update(ant, |at| *at = Position(nest.at));
         world.tasks.update(ant, |task| *task = Task::begin(Errand::Searching));
         world.tally.borrow_mut().born += 1;
     }

@@ -28,7 +28,7 @@ pub fn bite(world: &World, bitten: AntBitten) -> Option<AntDied> {
     }
     let load_lost = world.tasks.get(ant).errand == Errand::Carrying;
     world.tasks.update(ant, |task| *task = Task::default());
-    for cell in world.terrain.disc(world.positions.get(ant), ALARM_RADIUS) {
+    for cell in world.terrain.disc(world.positions.get(ant).0, ALARM_RADIUS) {
         world.alarm.lay(cell, FRESH);
     }
     let mut tally = world.tally.borrow_mut();

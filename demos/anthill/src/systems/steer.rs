@@ -1,6 +1,6 @@
 //! Every ant smells what is ahead of it and turns.
 
-use crate::ant::{Errand, Motion};
+use crate::ant::{Errand, Motion, Position};
 use crate::terrain::{Vector, turn, unit};
 use crate::trail::FRESH;
 use crate::world::World;
@@ -25,7 +25,7 @@ pub fn steer(world: &World, chunk: usize) {
     // Ants count their steps, so they know where home is and follow scents only on the way out.
     let home = |at: Vector| unit([nest[0] - at[0], nest[1] - at[1]]);
     let scent_of_food = |cell| i64::from(world.food_trail.strength(cell));
-    for ((motion, &at), task) in motions.iter_mut().zip(positions.iter()).zip(tasks.iter()) {
+    for ((motion, &Position(at)), task) in motions.iter_mut().zip(positions.iter()).zip(tasks.iter()) {
         let direction = match task.errand {
             Errand::Unborn => continue,
             Errand::Searching if task.scent >= LOST => {

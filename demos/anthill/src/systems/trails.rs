@@ -1,13 +1,13 @@
 //! Ants with food leave a scent, and the ground forgets it.
 
-use crate::ant::Errand;
+use crate::ant::{Errand, Position};
 use crate::world::World;
 
 /// The ants of one chunk mark the cells that they stand on, and are counted there.
 pub fn lay_trails(world: &World, chunk: usize) {
     let positions = world.positions.read(chunk);
     let tasks = world.tasks.read(chunk);
-    for (&at, task) in positions.iter().zip(tasks.iter()) {
+    for (&Position(at), task) in positions.iter().zip(tasks.iter()) {
         let cell = world.terrain.cell_of(at);
         if task.errand == Errand::Carrying {
             world.food_trail.lay(cell, task.scent);

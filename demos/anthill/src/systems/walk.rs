@@ -1,7 +1,7 @@
 //! Every ant takes a step and finds out what is there.
 
 use crate::ant::events::{AntBitten, FoodDelivered, FoodReached};
-use crate::ant::{Errand, PACE, Task};
+use crate::ant::{Errand, PACE, Position, Task};
 use crate::column::ANTS_PER_CHUNK;
 use crate::world::World;
 
@@ -28,7 +28,7 @@ pub fn walk<E>(world: &World, chunk: usize, mut met: impl FnMut(Step) -> Result<
     let first_ant = (chunk * ANTS_PER_CHUNK) as u32;
 
     let ants = positions.iter_mut().zip(motions.iter_mut()).zip(tasks.iter_mut());
-    for (ant, ((at, motion), task)) in (first_ant..).zip(ants) {
+    for (ant, ((Position(at), motion), task)) in (first_ant..).zip(ants) {
         if !task.is_alive() {
             continue;
         }
