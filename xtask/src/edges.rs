@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("typhon-store", &[]),
     ("typhon-analysis", &["typhon-trace"]),
     ("typhon-cli", &["typhon-trace", "typhon-clr", "typhon-profiler", "typhon-analysis"]),
+    ("anthill", &["typhon-engine", "typhon-runtime"]),
     ("xtask", &["typhon-trace"]),
 ];
 

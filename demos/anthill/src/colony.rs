@@ -60,16 +60,16 @@ impl Colony {
     /// Declares everything that happens to it.
     pub fn declare(&self, schedule: &Schedule) {
         self.declare_colony(schedule.public_track().declare_dag("Colony"));
-        let environment = schedule.declare_track("Environment", ["world"]);
+        let environment = schedule.declare_track("Environment", &["world"]);
         self.declare_garden(environment.declare_dag("Garden"));
         self.declare_spiders(environment.declare_dag("Spiders"));
-        self.declare_picture(schedule.declare_track("Presentation", ["view"]).declare_dag("Picture"));
+        self.declare_picture(schedule.declare_track("Presentation", &["view"]).declare_dag("Picture"));
     }
 
     /// Declares load beside the colony, in waves. The first system may be left out under overload, the second may run
     /// less often, the third always runs.
     pub fn declare_storm(&self, schedule: &Schedule, tick_budget: Duration) {
-        let dag = schedule.declare_track("Storm", ["load"]).declare_dag("Storm");
+        let dag = schedule.declare_track("Storm", &["load"]).declare_dag("Storm");
         let blow = |share| {
             let storm = Storm::new(tick_budget, share);
             move |ctx: &mut SystemCtx<'_>| storm.blow(ctx.tick_number())
