@@ -61,6 +61,29 @@ impl SystemLoad {
         if self.is_turn(tick, self.tick_divisor) { Decision::Run } else { Decision::Divided }
     }
 
+    /// Is there a level or a tick at which it does not run?
+    pub fn is_ever_left_out(&self) -> bool {
+        let may_throttle = matches!(self.priority, Priority::Normal | Priority::Low);
+        let may_shed = self.priority == Priority::Low && self.can_shed;
+        self.tick_divisor > 1 || may_shed || may_throttle && self.throttled_tick_divisor > 1
+    }
+
+    /// What is recorded about a system whose own gate says no (kind 157); `None` while there is no overload.
+    pub fn refusal_event(
+        &self,
+        system: SystemIndex,
+        level: OverloadLevel,
+    ) -> Option<SchedulerOverloadSystemShed> {
+        let divisor = u16::try_from(self.tick_divisor).unwrap_or(u16::MAX);
+        let decision = SystemShedDecision::SHOULD_RUN_FALSE;
+        (level > OverloadLevel::NORMAL).then_some(SchedulerOverloadSystemShed {
+            sys_idx: system.get(),
+            level,
+            divisor,
+            decision,
+        })
+    }
+
     fn is_turn(&self, tick: i64, divisor: u32) -> bool {
         (tick + i64::from(self.offset)) % i64::from(divisor.max(1)) == 0
     }
@@ -175,6 +198,21 @@ mod tests {
     }
 
     #[test]
+    fn b52_what_is_never_left_out_needs_no_gate() {
+        for priority in [Priority::Critical, Priority::High, Priority::Normal, Priority::Low] {
+            for (tick_divisor, throttled_tick_divisor, can_shed) in
+                [(1, 1, false), (1, 1, true), (1, 4, false), (2, 1, false)]
+            {
+                let load = SystemLoad { priority, tick_divisor, throttled_tick_divisor, can_shed, offset: 0 };
+                let is_left_out = LEVELS
+                    .into_iter()
+                    .any(|level| (0..8).any(|tick| load.decide(level, tick) != Decision::Run));
+                assert_eq!(load.is_ever_left_out(), is_left_out, "{load:?}");
+            }
+        }
+    }
+
+    #[test]
     fn b52_decisions_become_skip_reasons_and_records() {
         let index = SystemIndex::new(7);
         let throttled = Decision::Throttled { divisor: 100_000 };
@@ -188,5 +226,9 @@ mod tests {
         assert_eq!(Decision::Shed.event(index, LEVELS[1]).unwrap().decision, SystemShedDecision::SHED);
         assert!(Decision::Divided.event(index, LEVELS[1]).is_none());
         assert!(Decision::Run.event(index, LEVELS[1]).is_none());
+        let load = system(Priority::Critical, false);
+        assert!(load.refusal_event(index, LEVELS[0]).is_none());
+        let refusal = load.refusal_event(index, LEVELS[3]).unwrap();
+        assert_eq!((refusal.decision, refusal.divisor), (SystemShedDecision::SHOULD_RUN_FALSE, 2));
     }
 }

@@ -15,6 +15,11 @@ pub struct Rung {
     pub multiplier: u8,
 }
 
+impl Rung {
+    /// Nothing is left out and nothing is stretched.
+    pub const NORMAL: Self = Self { level: OverloadLevel::NORMAL, multiplier: 1 };
+}
+
 /// All rungs, the normal state first (brief 04 B-51). Tick-rate modulation has one for each multiplier; player shedding
 /// keeps the last of them.
 #[derive(Debug, Clone, PartialEq, Eq)]

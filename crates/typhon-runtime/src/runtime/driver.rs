@@ -5,8 +5,9 @@ use super::error::Terminal;
 use super::hooks::{HookKind, Hooks};
 use super::outcome::{OutcomeReason, TickOutcome};
 use super::shared::Shared;
-use crate::QueueId;
+use crate::SystemIndex;
 use crate::metronome::{StepClock, TickWait};
+use crate::overload::{Overload, QueueGrowth, QueueTotals, TickLoad};
 use crate::scheduler::claim::Epoch;
 use crate::scheduler::estimate::Estimates;
 use crate::scheduler::execution::Local;
@@ -16,7 +17,7 @@ use crate::system::TickInfo;
 use crate::telemetry::{SystemTelemetry, TelemetryWriter, TickTelemetry};
 use std::sync::atomic::Ordering;
 use typhon_profiler::{TickScale, Ticks, emit, span};
-use typhon_trace::event::{OverloadLevel, RuntimePhaseSpan, SkipReason, TickPhase};
+use typhon_trace::event::{RuntimePhaseSpan, SkipReason, TickPhase};
 
 /// What runs ticks. Belongs to one thread at a time.
 pub(crate) struct Driver {
@@ -28,10 +29,9 @@ pub(crate) struct Driver {
     telemetry: TelemetryWriter,
     hooks: Hooks,
     previous_start: Option<Ticks>,
+    overload: Overload,
+    growth: QueueGrowth,
 }
-
-/// Base intervals between two ticks. Overload may change it one day.
-pub(crate) const MULTIPLIER: u8 = 1;
 
 /// When a tick starts.
 #[derive(Debug, Clone, Copy)]
@@ -42,12 +42,25 @@ pub(crate) struct TickStart {
     pub(crate) late_ns: i64,
     /// Ticks that were skipped before it.
     pub(crate) missed_ticks: u64,
+    /// What the tick takes, for overload.
+    pub(crate) length: TickLength,
+}
+
+/// What counts as the length of a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TickLength {
+    /// What it took.
+    Measured,
+    /// So many nanoseconds, whatever it took.
+    AsIf(u64),
+    /// Nothing: no time passes in the tick, and there is no overload.
+    None,
 }
 
 impl From<TickWait> for TickStart {
     fn from(wait: TickWait) -> Self {
         let TickWait { target_ns, late_ns, missed_ticks, .. } = wait;
-        Self { now_ns: target_ns + late_ns, late_ns, missed_ticks }
+        Self { now_ns: target_ns + late_ns, late_ns, missed_ticks, length: TickLength::Measured }
     }
 }
 
@@ -62,7 +75,19 @@ impl Driver {
             telemetry,
             hooks,
             previous_start: None,
+            overload: Overload::new(shared.options.base_tick_rate_hz, &shared.options.overload),
+            growth: QueueGrowth::new(shared.execution.queues.len()),
         }
+    }
+
+    /// Base intervals between this tick and the next.
+    pub(crate) fn multiplier(&self) -> u8 {
+        self.overload.multiplier()
+    }
+
+    /// The next tick.
+    pub(crate) fn number(&self) -> i64 {
+        self.number
     }
 
     /// Runs a tick.
@@ -71,13 +96,15 @@ impl Driver {
     /// It was the last one, of which the runtime has ended: aborted, or given up.
     pub(crate) fn tick(&mut self, shared: &Shared, start: TickStart) -> Result<(), Terminal> {
         shared.control.begin_tick();
-        let recorded = typhon_profiler::tick(self.number as u32);
+        let mut recorded = typhon_profiler::tick(self.number as u32);
+        recorded.set_overload_level(self.overload.level());
+        recorded.set_multiplier(self.overload.multiplier());
         let started = Ticks::now();
         self.epoch = self.epoch.next();
         shared.set_epoch(self.epoch);
         shared.execution.queues.iter().for_each(|queue| queue.begin_tick());
-        let tick = self.steps.start_tick(self.number, start.now_ns, MULTIPLIER);
-        shared.execution.set_tick(&tick);
+        let tick = self.steps.start_tick(self.number, start.now_ns, self.overload.multiplier());
+        shared.execution.set_tick(&tick, self.overload.level());
         self.run_first_tick(&tick);
         if !self.dispatch(shared) {
             return Err(given_up(shared));
@@ -89,7 +116,7 @@ impl Driver {
         self.output(&tick, is_aborted);
         let ended = Ticks::now();
         drop(recorded);
-        self.record(shared, &start, started, ended);
+        self.record(shared, &tick, &start, started, ended);
         self.number += 1;
         shared.control.end_tick(self.number);
         failure.map_or(Ok(()), |failure| Err(Terminal::Aborted(failure)))
@@ -158,34 +185,44 @@ impl Driver {
         }
     }
 
-    /// What is said about the tick after its end.
-    fn record(&mut self, shared: &Shared, start: &TickStart, started: Ticks, ended: Ticks) {
-        let (mut queue_depth, mut overflow_count) = (0_u32, 0_u32);
-        for (id, queue) in (0..).map(QueueId::new).zip(&shared.execution.queues) {
-            let counters = queue.counters();
-            queue_depth = queue_depth.saturating_add(counters.end_depth);
-            overflow_count = overflow_count.saturating_add(counters.overflow);
-            emit(|| counters.event(self.number as u32, id));
-        }
+    /// What is said about the tick after its end, and what follows from it for the next.
+    fn record(&mut self, shared: &Shared, info: &TickInfo, start: &TickStart, started: Ticks, ended: Ticks) {
+        let (queues, overflow_count) = self.record_queues(shared);
         let scale = TickScale::current();
-        let target_ms = 1_000.0 / shared.options.base_tick_rate_hz as f32;
-        let actual_ms = ms(scale.ns_between(started, ended));
+        let base_ns = 1e9 / f64::from(shared.options.base_tick_rate_hz);
+        let actual_ns = match start.length {
+            TickLength::AsIf(ns) => ns,
+            TickLength::Measured | TickLength::None => scale.ns_between(started, ended),
+        };
+        let base_ratio = (actual_ns as f64 / base_ns) as f32;
+        let in_force = self.overload.rung();
         let previous = self.previous_start.replace(started);
         let mut tick = TickTelemetry {
             tick: self.number,
-            target_ms,
-            actual_ms,
-            overrun_ratio: actual_ms / target_ms,
+            target_ms: (base_ns / 1e6) as f32,
+            actual_ms: ms(actual_ns),
+            overrun_ratio: base_ratio,
             interval_ms: previous.map_or(0.0, |previous| ms(scale.ns_between(previous, started))),
             late_ms: ms(start.late_ns.max(0) as u64),
             active_workers: shared.execution.active_workers(self.epoch),
             active_systems: 0,
-            level: OverloadLevel::NORMAL,
-            multiplier: MULTIPLIER,
-            queue_depth,
+            level: in_force.level,
+            multiplier: in_force.multiplier,
+            queue_depth: queues.depth,
             overflow_count,
             missed_ticks: u32::try_from(start.missed_ticks).unwrap_or(u32::MAX),
         };
+        if start.length != TickLength::None {
+            let step_ns = base_ns * f64::from(in_force.multiplier);
+            let load = TickLoad {
+                base_ratio,
+                was_skipped: start.missed_ticks > 0,
+                was_late: start.late_ns as f64 > step_ns,
+                queues_grew: queues.grew,
+                queue_depth: queues.depth,
+            };
+            self.judge(shared, info, load);
+        }
         let times = shared.execution.times.iter();
         tick.active_systems = times.filter(|times| times.was_claimed()).count() as u16;
         let estimates = &mut self.estimates;
@@ -193,6 +230,38 @@ impl Driver {
             (0..shared.board.systems.len()).map(|system| system_telemetry(shared, system, scale, estimates));
         self.telemetry.record(&tick, systems);
         self.learn(shared);
+    }
+
+    /// Kind 244 of every queue. Their state, and the events that found no room.
+    fn record_queues(&mut self, shared: &Shared) -> (QueueTotals, u32) {
+        let mut overflow_count = 0_u32;
+        let execution = &shared.execution;
+        let was_throttled = |system: &SystemIndex| {
+            let outcome = SkipReason(shared.board.systems[system.as_usize()].outcome());
+            outcome == SkipReason::THROTTLED || outcome == SkipReason::SHED
+        };
+        let queues = execution.queues.iter().zip(execution.graph.queues());
+        let depths = queues.map(|(queue, node)| {
+            let counters = queue.counters();
+            overflow_count = overflow_count.saturating_add(counters.overflow);
+            emit(|| counters.event(self.number as u32, queue.id()));
+            (counters.end_depth, !node.consumers.iter().any(was_throttled))
+        });
+        (self.growth.update(depths), overflow_count)
+    }
+
+    /// Goes up or down the ladder.
+    fn judge(&mut self, shared: &Shared, info: &TickInfo, load: TickLoad) {
+        let change = self.overload.update(load);
+        emit(|| self.overload.event(self.number));
+        let Some(change) = change else { return };
+        shared.set_overload(change.to);
+        if let Some(event) = change.event() {
+            emit(|| event);
+        }
+        if change.is_critical() {
+            self.hooks.run(HookKind::CriticalOverload, info);
+        }
     }
 
     fn learn(&mut self, shared: &Shared) {
@@ -206,7 +275,7 @@ impl Driver {
     /// Runs the handlers of an orderly end.
     pub(crate) fn shut_down(&mut self, now_ns: i64) {
         if self.hooks.has(HookKind::Shutdown) {
-            let tick = self.steps.start_tick(self.number, now_ns, MULTIPLIER);
+            let tick = self.steps.start_tick(self.number, now_ns, self.overload.multiplier());
             self.hooks.run(HookKind::Shutdown, &tick);
         }
     }

@@ -14,6 +14,7 @@ pub(crate) struct Hooks {
     first_tick: HookList,
     output: HookList,
     tick_aborted: HookList,
+    critical_overload: HookList,
     shutdown: HookList,
 }
 
@@ -23,6 +24,7 @@ pub(crate) enum HookKind {
     FirstTick,
     Output,
     TickAborted,
+    CriticalOverload,
     Shutdown,
 }
 
@@ -41,6 +43,7 @@ impl Hooks {
             HookKind::FirstTick => &mut self.first_tick,
             HookKind::Output => &mut self.output,
             HookKind::TickAborted => &mut self.tick_aborted,
+            HookKind::CriticalOverload => &mut self.critical_overload,
             HookKind::Shutdown => &mut self.shutdown,
         }
     }
@@ -58,6 +61,7 @@ impl Hooks {
             HookKind::FirstTick => !self.first_tick.0.is_empty(),
             HookKind::Output => !self.output.0.is_empty(),
             HookKind::TickAborted => !self.tick_aborted.0.is_empty(),
+            HookKind::CriticalOverload => !self.critical_overload.0.is_empty(),
             HookKind::Shutdown => !self.shutdown.0.is_empty(),
         }
     }
@@ -86,6 +90,7 @@ impl HookKind {
             Self::FirstTick => "on_first_tick",
             Self::Output => "on_output",
             Self::TickAborted => "on_tick_aborted",
+            Self::CriticalOverload => "on_critical_overload",
             Self::Shutdown => "on_shutdown",
         }
     }

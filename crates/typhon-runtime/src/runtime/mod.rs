@@ -15,6 +15,7 @@ pub use outcome::{OutcomeReason, TickOutcome};
 
 use crate::graph::Graph;
 use crate::metronome::{StepClock, TimerMetrics};
+use crate::overload::Rung;
 use crate::schedule::{BuiltSchedule, Schedule, ScheduleOptions, ScheduleWarning};
 use crate::scheduler::board::Board;
 use crate::scheduler::control::{Control, Watch};
@@ -22,7 +23,7 @@ use crate::scheduler::execution::Execution;
 use crate::scheduler::topology::Topology;
 use crate::system::{IntoOutcome, TickInfo};
 use crate::telemetry::{Telemetry, TelemetryWriter, telemetry_ring};
-use driver::{Driver, TickStart};
+use driver::{Driver, TickLength, TickStart};
 use hooks::{HookKind, Hooks};
 use shared::{Shared, lock, say};
 use std::fmt;
@@ -226,6 +227,20 @@ impl Runtime {
         self.add_hook(HookKind::Shutdown, hook);
     }
 
+    /// What is done about overload: the level that is in force, and the base intervals between ticks.
+    pub fn overload(&self) -> Rung {
+        self.shared.overload()
+    }
+
+    /// Runs `hook` after a tick with which overload has reached its last level, once each time it does: all other measures
+    /// are taken, and the load is still too high. Nobody is disconnected by the runtime.
+    pub fn on_critical_overload<R: IntoOutcome<()>>(
+        &self,
+        hook: impl FnMut(&TickInfo) -> R + Send + 'static,
+    ) {
+        self.add_hook(HookKind::CriticalOverload, hook);
+    }
+
     /// Hooks of a runtime that has started are not run any more, so they are said to be late.
     fn add_hook<R: IntoOutcome<()>>(
         &self,
@@ -267,6 +282,20 @@ impl Runtime {
     /// # Errors
     /// The runtime has ended, was started to keep its own time, or could not be started.
     pub fn step(&self, now: Duration) -> Result<TickOutcome, StartError> {
+        self.step_of(now, TickLength::None)
+    }
+
+    /// As [`Runtime::step`], of a tick that is taken to last `took` on the caller's clock. Overload is judged by that;
+    /// in a plain step no time passes, and there is none. The caller leaves as many base intervals
+    /// before the next step as [`Runtime::overload`] says.
+    ///
+    /// # Errors
+    /// As [`Runtime::step`].
+    pub fn step_as_if(&self, now: Duration, took: Duration) -> Result<TickOutcome, StartError> {
+        self.step_of(now, TickLength::AsIf(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    fn step_of(&self, now: Duration, length: TickLength) -> Result<TickOutcome, StartError> {
         let mut life = lock(&self.life);
         if let Some(terminal) = self.terminal() {
             return Err(terminal.into());
@@ -280,7 +309,7 @@ impl Runtime {
         let Life::Stepped(driver) = &mut *life else { return Err(self.why_not_created(&life)) };
         let now_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
         let entered = self.shared.enter();
-        let result = driver.tick(&self.shared, TickStart { now_ns, late_ns: 0, missed_ticks: 0 });
+        let result = driver.tick(&self.shared, TickStart { now_ns, late_ns: 0, missed_ticks: 0, length });
         drop(entered);
         if let Err(terminal) = result {
             self.shared.end(terminal);

@@ -2,7 +2,7 @@
 
 use super::affinity;
 use super::diagnostic::Diagnostic;
-use super::driver::{Driver, MULTIPLIER};
+use super::driver::Driver;
 use super::error::{StartError, Terminal};
 use super::shared::{Shared, lock, say};
 use crate::metronome::Metronome;
@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use typhon_profiler::thread::{ThreadKind, set_current_kind};
-use typhon_profiler::{Ticks, emit_root_span};
+use typhon_profiler::{Ticks, emit, emit_root_span};
 use typhon_sync::clock::SystemClock;
 
 /// Name of the driver's thread.
@@ -54,8 +54,9 @@ fn drive(shared: &Shared, driver: &mut Driver) {
     let (stop, running) = shared.control.stop_word();
     loop {
         let before = Ticks::now();
-        let wait = metronome.wait(MULTIPLIER, stop, running);
+        let wait = metronome.wait(driver.multiplier(), stop, running);
         emit_root_span(before, Ticks::now(), || wait.event());
+        emit(|| wait.multiplier_event(driver.number()));
         shared.set_timer(metronome.metrics());
         if wait.is_interrupted || shared.control.is_stopping() {
             break;

@@ -3,6 +3,7 @@
 use super::error::Terminal;
 use super::outcome::TickOutcome;
 use crate::metronome::TimerMetrics;
+use crate::overload::Rung;
 use crate::scheduler::board::Board;
 use crate::scheduler::claim::Epoch;
 use crate::scheduler::control::Control;
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     epoch: AtomicU64,
     last_outcome: Mutex<Option<TickOutcome>>,
     timer: Mutex<TimerMetrics>,
+    overload: Mutex<Rung>,
     terminal: Mutex<Option<Terminal>>,
     /// Names of threads that have not ended.
     pub(crate) threads: Threads,
@@ -58,6 +60,7 @@ impl Shared {
             epoch: AtomicU64::new(0),
             last_outcome: Mutex::new(None),
             timer: Mutex::new(TimerMetrics::default()),
+            overload: Mutex::new(Rung::NORMAL),
             terminal: Mutex::new(None),
             threads: Threads::default(),
             _engine: engine,
@@ -86,6 +89,14 @@ impl Shared {
 
     pub(crate) fn timer(&self) -> TimerMetrics {
         *lock(&self.timer)
+    }
+
+    pub(crate) fn set_overload(&self, rung: Rung) {
+        *lock(&self.overload) = rung;
+    }
+
+    pub(crate) fn overload(&self) -> Rung {
+        *lock(&self.overload)
     }
 
     /// The runtime has ended; the first cause stays.

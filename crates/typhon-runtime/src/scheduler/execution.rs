@@ -12,6 +12,7 @@ use super::trace;
 use super::worker::{Awakening, Chunk, Told, Turn, Verdict, Work};
 use crate::event_queue::{ErasedQueue, Outboxes};
 use crate::graph::{Graph, SystemKind, SystemNode};
+use crate::overload::{Decision, SystemLoad, stagger_offsets};
 use crate::schedule::BuiltSchedule;
 use crate::system::{
     CallbackFn, ChunkCtx, ChunkedBody, Chunks, Invocation, PipelineFn, RunIf, SystemBody, SystemCtx,
@@ -21,9 +22,9 @@ use crate::{QueueId, SystemIndex, WorkerId};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use typhon_profiler::{Span, TickScale, Ticks};
-use typhon_trace::event::{SchedulerChunk, SkipReason};
+use typhon_trace::event::{OverloadLevel, SchedulerChunk, SkipReason};
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
@@ -44,9 +45,7 @@ struct Plan {
     is_gated: bool,
     is_shared: bool,
     declared_chunks: u32,
-    divisor: i64,
-    /// Which of the ticks of its divisor are its own.
-    offset: i64,
+    load: SystemLoad,
     produces: Box<[QueueId]>,
     consumes: Box<[QueueId]>,
     predecessors: u16,
@@ -81,10 +80,12 @@ struct SharedTick {
     delta: AtomicU64,
     measured: AtomicU64,
     fixed: AtomicU64,
+    level: AtomicU8,
 }
 
 impl SharedTick {
-    fn set(&self, tick: &TickInfo) {
+    fn set(&self, tick: &TickInfo, level: OverloadLevel) {
+        self.level.store(level.0, RELAXED);
         self.number.store(tick.number, RELAXED);
         self.delta.store(tick.delta_seconds.to_bits(), RELAXED);
         self.measured.store(tick.measured_delta_seconds.to_bits(), RELAXED);
@@ -99,6 +100,10 @@ impl SharedTick {
             fixed_delta_seconds: f64::from_bits(self.fixed.load(RELAXED)),
         }
     }
+
+    fn level(&self) -> OverloadLevel {
+        OverloadLevel(self.level.load(RELAXED))
+    }
 }
 
 /// What one worker needs to run systems.
@@ -106,6 +111,7 @@ pub(crate) struct Local {
     worker: WorkerId,
     outboxes: RefCell<Outboxes>,
     tick: TickInfo,
+    level: OverloadLevel,
     epoch: Epoch,
     is_active: bool,
     /// The latest moment that the worker knows.
@@ -120,7 +126,7 @@ impl Execution {
     /// Takes a schedule apart. `workers` of them will run it.
     pub(crate) fn new(schedule: BuiltSchedule, workers: usize, control: Arc<Control>) -> Self {
         let BuiltSchedule { graph, bodies, gates, queues, .. } = schedule;
-        let offsets = offsets(&graph);
+        let offsets = stagger_offsets(&graph);
         let parts = bodies.into_iter().zip(gates).zip(offsets);
         let plan = |(at, ((body, gates), offset))| Plan::new(&graph, at, body, gates, offset);
         let systems = graph.systems().len();
@@ -147,6 +153,7 @@ impl Execution {
             worker: WorkerId::new(worker as u8),
             outboxes: RefCell::new(Outboxes::new(&self.queues)),
             tick: self.tick.get(),
+            level: self.tick.level(),
             epoch: Epoch::NONE,
             is_active: false,
             now: Ticks::now(),
@@ -156,9 +163,9 @@ impl Execution {
         }
     }
 
-    /// Says which tick comes next. Only between ticks.
-    pub(crate) fn set_tick(&self, tick: &TickInfo) {
-        self.tick.set(tick);
+    /// Says which tick comes next, and the level of overload in force. Only between ticks.
+    pub(crate) fn set_tick(&self, tick: &TickInfo, level: OverloadLevel) {
+        self.tick.set(tick, level);
     }
 
     /// Workers that ran a chunk in this tick.
@@ -216,25 +223,25 @@ impl Execution {
 const DEFAULT_WAKE_COST_NS: u32 = 20_000;
 
 impl Plan {
-    fn new(graph: &Graph, at: u16, body: SystemBody, gates: Vec<Box<RunIf>>, offset: u32) -> Self {
+    fn new(graph: &Graph, at: u16, body: SystemBody, gates: Vec<Box<RunIf>>, offset: u16) -> Self {
         let node = graph.system(SystemIndex::new(at));
         let hooks = match &body {
             SystemBody::Chunked(body) => body.should_run.is_some() || body.prepare.is_some(),
             SystemBody::Callback(_) | SystemBody::Pipeline(_) => false,
         };
         let consumes: Box<[_]> = node.queues.consumed().collect();
+        let load = SystemLoad::of(node, offset);
         Self {
             body: match body {
                 SystemBody::Callback(code) => Body::Callback(Claimed::new(code)),
                 SystemBody::Chunked(body) => Body::Chunked(body),
                 SystemBody::Pipeline(code) => Body::Pipeline(code),
             },
-            is_gated: hooks || !gates.is_empty() || node.tick_divisor > 1 || !consumes.is_empty(),
+            is_gated: hooks || !gates.is_empty() || load.is_ever_left_out() || !consumes.is_empty(),
             is_shared: node.kind != SystemKind::Callback,
             gates: Claimed::new(gates),
             declared_chunks: node.chunk_count,
-            divisor: i64::from(node.tick_divisor),
-            offset: i64::from(offset),
+            load,
             produces: node.queues.writes.clone().into(),
             consumes,
             predecessors: graph.predecessor_count(SystemIndex::new(at)),
@@ -255,30 +262,12 @@ impl Plan {
     }
 }
 
-/// Which tick of its divisor is each system's: systems that are joined by queues share one, or a producer and its
-/// consumer would never run in the same tick; others are spread (B-52).
-fn offsets(graph: &Graph) -> Vec<u32> {
-    let mut offsets: Vec<u32> = (0..graph.systems().len() as u32).collect();
-    loop {
-        let mut has_changed = false;
-        for queue in graph.queues() {
-            let users = || queue.producers.iter().chain(&queue.consumers).map(|user| user.as_usize());
-            let Some(lowest) = users().map(|user| offsets[user]).min() else { continue };
-            for user in users() {
-                has_changed |= std::mem::replace(&mut offsets[user], lowest) != lowest;
-            }
-        }
-        if !has_changed {
-            return offsets;
-        }
-    }
-}
-
 /// The gates of one system in one tick.
 struct Asked<'a> {
     execution: &'a Execution,
     plan: &'a Plan,
     tick: &'a TickInfo,
+    level: OverloadLevel,
     system: SystemIndex,
 }
 
@@ -322,8 +311,10 @@ impl Gates for Asked<'_> {
         hook.map_or(Ok(true), |hook| Self::guard("should_run", hook))
     }
 
-    fn is_due(&mut self) -> bool {
-        (self.tick.number + self.plan.offset) % self.plan.divisor == 0
+    fn due(&mut self) -> Decision {
+        let decision = self.plan.load.decide(self.level, self.tick.number);
+        trace::left_out(|| decision.event(self.system, self.level));
+        decision
     }
 
     fn prepare(&mut self) -> Result<Chunks, GateFault> {
@@ -346,7 +337,7 @@ impl Work for Execution {
     type Local = Local;
 
     fn enter(&self, local: &mut Local, epoch: Epoch) {
-        (local.tick, local.epoch) = (self.tick.get(), epoch);
+        (local.tick, local.level, local.epoch) = (self.tick.get(), self.tick.level(), epoch);
         (local.is_active, local.scale) = (false, TickScale::current());
     }
 
@@ -487,8 +478,12 @@ impl Work for Execution {
 impl Execution {
     fn ask_gates(&self, local: &mut Local, system: u16, turn: Turn) -> Verdict {
         let plan = &self.plans[usize::from(system)];
-        let mut asked = Asked { execution: self, plan, tick: &local.tick, system: SystemIndex::new(system) };
+        let (tick, level, index) = (&local.tick, local.level, SystemIndex::new(system));
+        let mut asked = Asked { execution: self, plan, tick, level, system: index };
         let (verdict, fault) = gates::decide(turn, &mut asked);
+        if verdict == Verdict::Skip(SkipReason::SHOULD_RUN_FALSE.0) {
+            trace::left_out(|| plan.load.refusal_event(index, level));
+        }
         if let Some(GateFault { gate, error }) = fault {
             self.note_failure(local, system, None, FailureKind::Gate(gate), error_message(error));
         }

@@ -1,6 +1,7 @@
 //! May a system run in this tick, and if not, why? One answer for every way of running a schedule (brief 04 §2.8).
 
 use super::worker::{Turn, Verdict};
+use crate::overload::Decision;
 use crate::schedule::MAX_CHUNKS;
 use crate::system::{Chunks, SystemError};
 use typhon_trace::event::SkipReason;
@@ -20,8 +21,8 @@ pub(super) trait Gates {
     fn run_if(&mut self) -> Result<bool, GateFault>;
     /// The hook of a chunked system.
     fn should_run(&mut self) -> Result<bool, GateFault>;
-    /// Is this tick one of those that its divisor leaves to the system?
-    fn is_due(&mut self) -> bool;
+    /// Is it the system's turn, as far as divisors and overload are concerned?
+    fn due(&mut self) -> Decision;
     /// The chunks of this tick.
     fn prepare(&mut self) -> Result<Chunks, GateFault>;
     /// Does the system consume queues, and are all of them empty?
@@ -49,8 +50,8 @@ fn ask(turn: Turn, gates: &mut impl Gates) -> Result<Result<u32, SkipReason>, Ga
     if !gates.run_if()? || !gates.should_run()? {
         return Ok(Err(SkipReason::SHOULD_RUN_FALSE));
     }
-    if !gates.is_due() {
-        return Ok(Err(SkipReason::THROTTLED));
+    if let Some(reason) = gates.due().skip_reason() {
+        return Ok(Err(reason));
     }
     let chunks = match gates.prepare()? {
         Chunks::Skip | Chunks::Count(0) => return Ok(Err(SkipReason::EMPTY_INPUT)),
@@ -83,7 +84,7 @@ mod tests {
     struct Script {
         run_if: Result<bool, &'static str>,
         should_run: Result<bool, &'static str>,
-        is_due: bool,
+        due: Decision,
         prepare: Result<Chunks, &'static str>,
         is_without_events: bool,
         asked: Vec<&'static str>,
@@ -93,7 +94,14 @@ mod tests {
         fn default() -> Self {
             let (run_if, should_run) = (Ok(true), Ok(true));
             let prepare = Ok(Chunks::Declared);
-            Self { run_if, should_run, is_due: true, prepare, is_without_events: false, asked: Vec::new() }
+            Self {
+                run_if,
+                should_run,
+                due: Decision::Run,
+                prepare,
+                is_without_events: false,
+                asked: Vec::new(),
+            }
         }
     }
 
@@ -117,9 +125,9 @@ mod tests {
             self.answer("should_run", self.should_run)
         }
 
-        fn is_due(&mut self) -> bool {
-            self.asked.push("is_due");
-            self.is_due
+        fn due(&mut self) -> Decision {
+            self.asked.push("due");
+            self.due
         }
 
         fn prepare(&mut self) -> Result<Chunks, GateFault> {
@@ -136,7 +144,7 @@ mod tests {
         }
     }
 
-    const QUESTIONS: [&str; 5] = ["run_if", "should_run", "is_due", "prepare", "events"];
+    const QUESTIONS: [&str; 5] = ["run_if", "should_run", "due", "prepare", "events"];
 
     /// The verdict, and how many of the questions were asked for it.
     fn decide_with(turn: Turn, mut script: Script) -> (Verdict, usize) {
@@ -158,9 +166,10 @@ mod tests {
             (failed, script(), Verdict::Skip(7), 0),
             (free, Script { run_if: Ok(false), ..script() }, Verdict::Skip(1), 1),
             (free, Script { run_if: Err("no"), ..script() }, Verdict::Skip(6), 1),
-            (free, Script { should_run: Ok(false), is_due: false, ..script() }, Verdict::Skip(1), 2),
+            (free, Script { should_run: Ok(false), due: Decision::Shed, ..script() }, Verdict::Skip(1), 2),
             (free, Script { should_run: Err("no"), ..script() }, Verdict::Skip(6), 2),
-            (free, Script { is_due: false, prepare: Err("no"), ..script() }, Verdict::Skip(4), 3),
+            (free, Script { due: Decision::Divided, prepare: Err("no"), ..script() }, Verdict::Skip(4), 3),
+            (free, Script { due: Decision::Shed, prepare: Err("no"), ..script() }, Verdict::Skip(5), 3),
             (
                 free,
                 Script { prepare: Ok(Chunks::Skip), is_without_events: true, ..script() },

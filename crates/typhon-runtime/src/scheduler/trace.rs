@@ -3,12 +3,13 @@
 use super::idle::BACKSTOP;
 use super::worker::{Awakening, Chunk, Told};
 use crate::WorkerId;
-use typhon_profiler::{TickScale, Ticks, emit_at, emit_span};
+use typhon_profiler::{TickScale, Ticks, emit, emit_at, emit_span, is_on};
 use typhon_sync::wait::WaitEnd;
 use typhon_trace::event::{
-    SchedulerDependencyFanOut, SchedulerDependencyReady, SchedulerDispense, SchedulerSystemCompletion,
-    SchedulerSystemQueueWait, SchedulerSystemStartExecution, SchedulerWorkerBetweenTick, SchedulerWorkerIdle,
-    SchedulerWorkerWake, SkipReason, SystemReady, SystemSkipped, WorkerWakeReason,
+    Event, SchedulerDependencyFanOut, SchedulerDependencyReady, SchedulerDispense,
+    SchedulerOverloadSystemShed, SchedulerSystemCompletion, SchedulerSystemQueueWait,
+    SchedulerSystemStartExecution, SchedulerWorkerBetweenTick, SchedulerWorkerIdle, SchedulerWorkerWake,
+    SkipReason, SystemReady, SystemSkipped, WorkerWakeReason,
 };
 
 /// Nanoseconds as whole microseconds.
@@ -31,6 +32,16 @@ pub(super) fn dependency_ready(at: Ticks, from: u16, to: u16, fan_out: impl FnOn
 #[inline(always)]
 pub(super) fn ready(at: Ticks, system: u16, predecessors: u16) {
     emit_at(at, || SystemReady { system_idx: system, predecessor_count: predecessors });
+}
+
+/// Kind 157.
+#[inline(always)]
+pub(super) fn left_out(event: impl FnOnce() -> Option<SchedulerOverloadSystemShed>) {
+    if is_on(SchedulerOverloadSystemShed::KIND)
+        && let Some(event) = event()
+    {
+        emit(|| event);
+    }
 }
 
 /// Kind 153.
