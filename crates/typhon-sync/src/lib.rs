@@ -7,6 +7,7 @@
 //! | [`epoch`] | what a thread may still look at is not used again |
 //! | [`wait`], [`waiter`] | compare-and-wait on a 32-bit word, a parker, and patience that grows |
 //! | [`clock`], [`sleep`] | time behind a seam, and sleep that learns how early it must wake |
+//! | [`timer`] | callbacks at regular times, and a watchdog for deadlines |
 //! | [`atomic`] | the atomics all of this is made of: the standard ones, or loom's under `--cfg loom` |
 //!
 //! What it is not: an async runtime, and not a collection of everything that can be shared between threads.
@@ -34,6 +35,8 @@ pub mod model {
 mod owner;
 #[cfg(not(loom))]
 pub mod sleep;
+#[cfg(not(loom))]
+pub mod timer;
 mod trace;
 pub mod wait;
 pub mod waiter;

@@ -113,6 +113,7 @@ mod tests {
                 while word.load(Ordering::SeqCst) == 0 {
                     assert_eq!(clock.wait(&word, 0, deadline), WaitEnd::Woken);
                 }
+                woken.store(false, Ordering::SeqCst);
                 assert_eq!(clock.wait(&word, 1, deadline), WaitEnd::Expired);
                 clock.spin_until_ns(6_000);
             });
@@ -124,6 +125,9 @@ mod tests {
             assert!(woken.load(Ordering::SeqCst));
             word.store(1, Ordering::SeqCst);
             clock.wake_all(&word);
+            while woken.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
             clock.await_next_moment_ns(5_000);
             clock.advance_to_ns(5_000);
             clock.await_next_moment_ns(6_000);
