@@ -3,6 +3,7 @@
 //! Every function takes a closure that makes the event, and calls it only if the event's kind is recorded.
 #![forbid(unsafe_code)]
 
+use crate::capture::chunk::{Encode, RecordContext};
 use crate::capture::producer::{HostSpan, OpenSpan};
 use crate::capture::thread_info::THREAD_INFO;
 use crate::clock::Ticks;
@@ -29,7 +30,7 @@ pub struct TraceContext {
 pub fn set_trace_context(context: Option<TraceContext>) {
     let host = context
         .map(|context| HostSpan { trace_id: context.trace_id, span_id: u64::from_le_bytes(context.span_id) });
-    local::with(|producer| producer.set_host_span(host));
+    local::producer().set_host_span(host);
 }
 
 /// Is this kind recorded now? Of use before work that only an event needs. As with every record, the first question
@@ -82,7 +83,7 @@ impl<E: SpanEvent> Span<E> {
     #[inline(always)]
     pub fn begin_system(system: u16, start: Ticks, event: impl FnOnce() -> E) -> Self {
         let begin = || {
-            let span = local::with(|producer| producer.begin_span(ThisThread))?;
+            let span = local::producer().begin_span(ThisThread)?;
             Some(Open { event: event(), span, site: system_site(system).unwrap_or(0).into(), start })
         };
         let open = if is_recorded::<E>() { begin() } else { None };
@@ -130,46 +131,72 @@ impl<E: SpanEvent> Open<E> {
     #[inline(always)]
     fn begin(site: &'static Site, event: impl FnOnce() -> E) -> Option<Self> {
         let event = event();
-        let span = local::with(|producer| producer.begin_span(ThisThread))?;
+        let span = local::producer().begin_span(ThisThread)?;
         Some(Self { event, span, site: site.id().into(), start: Ticks::now() })
     }
 
     #[inline(always)]
     fn end(self, end: Ticks) {
-        if self.span.is_traced() { self.end_in_trace(end) } else { self.end_with::<false>(end, None) }
+        if self.span.is_traced() { self.end_in_trace(end) } else { self.end_with(end, None) }
     }
 
     #[cold]
     #[inline(never)]
     fn end_in_trace(self, end: Ticks) {
-        let trace_id = local::with(|producer| producer.trace_id(self.span));
-        self.end_with::<true>(end, trace_id);
+        let trace_id = local::producer().trace_id(self.span);
+        self.end_with(end, trace_id);
     }
 
-    /// One copy of the code for each caller, or neither would be inlined.
     #[inline(always)]
-    fn end_with<const IN_TRACE: bool>(self, end: Ticks, trace_id: Option<[u8; 16]>) {
-        let fields = SpanFields {
+    fn end_with(self, end: Ticks, trace_id: Option<[u8; 16]>) {
+        let record = SpanRecord {
+            event: &self.event,
+            start: self.start,
             duration: end.raw().wrapping_sub(self.start.raw()) as i64,
-            span_id: self.span.id,
-            parent_span_id: self.span.parent,
+            link: Link::Inside,
             trace_id,
             site: (self.site != 0).then_some(self.site as u16),
         };
-        let size = self.event.record_bytes(&fields);
-        local::with(|producer| {
-            producer.end_span(ThisThread, E::KIND, self.span, size, |slot, bytes| {
-                put_span(&self.event, slot, self.start, &fields, bytes);
-            });
-        });
+        let size = record.bytes();
+        local::producer().end_span(ThisThread, E::KIND, self.span, size, record);
     }
 }
 
-/// Writes a span into memory of exactly its size.
-#[inline(always)]
-fn put_span(event: &impl SpanEvent, slot: u8, start: Ticks, fields: &SpanFields, bytes: &mut [u8]) {
-    let written = event.encode(slot, start.raw() as i64, fields, bytes);
-    debug_assert!(written.is_ok());
+/// A span as it is written.
+struct SpanRecord<'e, E> {
+    event: &'e E,
+    start: Ticks,
+    duration: i64,
+    link: Link,
+    trace_id: Option<[u8; 16]>,
+    site: Option<u16>,
+}
+
+impl<E: SpanEvent> SpanRecord<'_, E> {
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.event.record_bytes(&self.fields(0, 0))
+    }
+
+    #[inline(always)]
+    fn fields(&self, span_id: u64, parent_span_id: u64) -> SpanFields {
+        let Self { duration, trace_id, site, .. } = *self;
+        SpanFields { duration, span_id, parent_span_id, trace_id, site }
+    }
+}
+
+impl<E: SpanEvent> Encode for SpanRecord<'_, E> {
+    #[inline(always)]
+    fn encode(self, context: RecordContext, bytes: &mut [u8]) {
+        let (span_id, parent) = match self.link {
+            Link::Inside => (context.span_id, context.parent),
+            Link::Root => (context.span_id, 0),
+            Link::Completion(span_id) => (span_id, 0),
+        };
+        let fields = self.fields(span_id, parent);
+        let written = self.event.encode(context.slot, self.start.raw() as i64, &fields, bytes);
+        debug_assert!(written.is_ok());
+    }
 }
 
 /// Records an instant now. `ThreadInfo` and `Instant` are refused at compile time: the first is the profiler's own, the
@@ -194,16 +221,26 @@ pub fn emit_at<E: InstantEvent>(at: Ticks, event: impl FnOnce() -> E) {
 /// Records an instant; false if it was lost, and counted.
 #[inline]
 pub(crate) fn put_instant<E: InstantEvent>(at: Ticks, event: &E) -> bool {
-    let size = event.record_bytes();
-    let mut recorded = false;
-    local::with(|producer| {
-        producer.emit(ThisThread, E::KIND, size, |context, bytes| {
-            let written = event.encode(context.slot, at.raw() as i64, bytes);
-            debug_assert!(written.is_ok());
-            recorded = true;
-        });
-    });
-    recorded
+    let mut is_written = false;
+    let record = InstantRecord { event, at, is_written: &mut is_written };
+    local::producer().emit(ThisThread, E::KIND, event.record_bytes(), record);
+    is_written
+}
+
+/// An instant as it is written.
+struct InstantRecord<'e, E> {
+    event: &'e E,
+    at: Ticks,
+    is_written: &'e mut bool,
+}
+
+impl<E: InstantEvent> Encode for InstantRecord<'_, E> {
+    #[inline(always)]
+    fn encode(self, context: RecordContext, bytes: &mut [u8]) {
+        let written = self.event.encode(context.slot, self.at.raw() as i64, bytes);
+        debug_assert!(written.is_ok());
+        *self.is_written = true;
+    }
 }
 
 /// Records the application's own instant: a name and a number.
@@ -268,18 +305,8 @@ fn put_timed<E: SpanEvent>(
     }
     let event = event();
     let duration = end.raw().wrapping_sub(start.raw()) as i64;
-    let size = event.record_bytes(&SpanFields { site, ..SpanFields::default() });
-    local::with(|producer| {
-        producer.emit_span(ThisThread, E::KIND, size, |context, fresh_id, bytes| {
-            let (span_id, parent_span_id) = match link {
-                Link::Inside => (fresh_id, context.parent),
-                Link::Root => (fresh_id, 0),
-                Link::Completion(span_id) => (span_id, 0),
-            };
-            let fields = SpanFields { duration, span_id, parent_span_id, site, ..SpanFields::default() };
-            put_span(&event, context.slot, start, &fields, bytes);
-        });
-    });
+    let record = SpanRecord { event: &event, start, duration, link, trace_id: None, site };
+    local::producer().emit_span(ThisThread, E::KIND, record.bytes(), record);
 }
 
 /// Begins a span: `span!(TransactionCommit { tsn, ..Default::default() })`. The event is made only if its kind is

@@ -41,5 +41,5 @@ pub(crate) fn watch() {
 unsafe extern "C" fn in_child() {
     CHILD.store(true, Ordering::Relaxed);
     crate::mask::GATE.mask.store(crate::gates::KindMask::EMPTY);
-    crate::local::with(crate::capture::producer::Producer::abandon);
+    crate::local::producer().abandon();
 }

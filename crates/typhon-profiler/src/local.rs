@@ -34,13 +34,12 @@ impl Drop for Exit {
     }
 }
 
-/// Runs `work` on the calling thread's producer.
+/// The calling thread's producer. The reference cannot leave the thread, since producers are not `Sync`.
 #[inline(always)]
-pub(crate) fn with<R>(work: impl FnOnce(&Producer<'static>) -> R) -> R {
-    // Out of the closure, which the compiler would not always inline: then every value of a record goes through memory.
+pub(crate) fn producer() -> &'static Producer<'static> {
     let producer: *const Producer<'static> = PRODUCER.with(std::ptr::from_ref);
-    // SAFETY: a thread-local without a destructor is there as long as its thread, which is running `work`.
-    work(unsafe { &*producer })
+    // SAFETY: a thread-local without a destructor is there until the last instruction of its thread.
+    unsafe { &*producer }
 }
 
 /// The calling thread, as the claim of a slot needs it.

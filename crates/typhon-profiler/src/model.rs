@@ -6,6 +6,7 @@
 pub use crate::sync::{Fault, plant};
 
 use crate::capture::Capture;
+use crate::capture::chunk::RecordContext;
 use crate::capture::producer::{Identity, OpenSpan, Producer};
 use crate::capture::thread_info::{THREAD_INFO, ThreadLabel};
 use crate::clock::ClockMap;
@@ -159,7 +160,7 @@ impl<'m> ModelThread<'m> {
         if self.emits(INSTANT) {
             let (number, lost) = (self.id * 100 + self.made, self.model.slot_losses());
             self.made += 1;
-            self.producer.emit(self.who(), INSTANT, 20, |context, bytes| {
+            self.producer.emit(self.who(), INSTANT, 20, |context: RecordContext, bytes: &mut [u8]| {
                 bytes[..4].copy_from_slice(&[20, 0, INSTANT, context.slot]);
                 bytes[4..12].copy_from_slice(&5u64.to_le_bytes());
                 bytes[12..16].copy_from_slice(&number.to_le_bytes());
@@ -177,8 +178,8 @@ impl<'m> ModelThread<'m> {
                 bytes.copy_from_slice(&[20, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0])
             };
             self.model.emitted.fetch_add(1, Ordering::Relaxed);
-            self.producer.emit(who, INSTANT, 20, |context, bytes| {
-                self.producer.emit(who, INSTANT, 20, |_, bytes| inner(bytes));
+            self.producer.emit(who, INSTANT, 20, |context: RecordContext, bytes: &mut [u8]| {
+                self.producer.emit(who, INSTANT, 20, |_: RecordContext, bytes: &mut [u8]| inner(bytes));
                 inner(bytes);
                 bytes[3] = context.slot;
             });
@@ -200,11 +201,17 @@ impl<'m> ModelThread<'m> {
         let event = CheckpointCollect::default();
         let size = event.record_bytes(&fields);
         // Three bytes that readers ignore make it whole words.
-        self.producer.end_span(self.who(), CheckpointCollect::KIND, span, size + 3, |slot, bytes| {
-            let written = event.encode(slot, 5, &fields, &mut bytes[..size]);
-            assert!(written.is_ok());
-            bytes[..2].copy_from_slice(&(size as u16 + 3).to_le_bytes());
-        });
+        self.producer.end_span(
+            self.who(),
+            CheckpointCollect::KIND,
+            span,
+            size + 3,
+            |context: RecordContext, bytes: &mut [u8]| {
+                let written = event.encode(context.slot, 5, &fields, &mut bytes[..size]);
+                assert!(written.is_ok());
+                bytes[..2].copy_from_slice(&(size as u16 + 3).to_le_bytes());
+            },
+        );
     }
 
     /// Ends the thread as its destructor does.

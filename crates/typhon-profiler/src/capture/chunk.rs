@@ -16,6 +16,30 @@ use crate::sync::{AtomicU32, Fault, Ordering, planted, release_unless};
 /// Bytes for records in one chunk.
 pub(crate) const CHUNK_DATA_BYTES: usize = if cfg!(loom) { 40 } else { 64 * 1024 };
 
+/// Something that can be written as a record. A trait of its own, whose methods are always compiled into their callers;
+/// closures, for everything but the hot paths, are not.
+pub(crate) trait Encode {
+    /// Fills `bytes`, which are as many as were asked for and hold anything.
+    fn encode(self, context: RecordContext, bytes: &mut [u8]);
+}
+
+impl<F: FnOnce(RecordContext, &mut [u8])> Encode for F {
+    #[inline(always)]
+    fn encode(self, context: RecordContext, bytes: &mut [u8]) {
+        self(context, bytes);
+    }
+}
+
+/// What a record needs of the thread that it is written by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RecordContext {
+    pub(crate) slot: u8,
+    /// Of a span, its id.
+    pub(crate) span_id: u64,
+    /// Of a span, its parent; else the innermost open span. 0 when there is none.
+    pub(crate) parent: u64,
+}
+
 /// One chunk. All-zero is a valid, empty chunk, so that fresh memory need not be touched.
 #[repr(C)]
 pub(crate) struct Chunk {
@@ -106,16 +130,15 @@ impl<'c> Writer<'c> {
         self.offset as usize + bytes <= CHUNK_DATA_BYTES
     }
 
-    /// Writes one record of `size` bytes and publishes it; `false` when fewer are left. `encode` gets exactly that
-    /// many bytes of unspecified content and must fill them.
+    /// Writes one record of `size` bytes and publishes it; `false` when fewer are left.
     #[inline(always)]
-    pub(crate) fn append(&mut self, size: usize, encode: impl FnOnce(&mut [u8])) -> bool {
+    pub(crate) fn append(&mut self, size: usize, context: RecordContext, record: impl Encode) -> bool {
         if !self.fits(size) {
             return false;
         }
         // SAFETY: the range was checked against the chunk; it lies at or above `committed`, where only the one writer
         // of the chunk looks, and `&mut self` is that writer.
-        unsafe { self.chunk.data.write(self.offset as usize, size, encode) };
+        unsafe { self.chunk.data.write(self.offset as usize, size, context, record) };
         self.offset += size as u32;
         self.chunk.committed.store(self.offset, release_unless(Fault::CommitRelaxed));
         true
@@ -177,7 +200,7 @@ impl<'c> Reader<'c> {
 
 #[cfg(not(loom))]
 mod memory {
-    use super::CHUNK_DATA_BYTES;
+    use super::{CHUNK_DATA_BYTES, Encode, RecordContext};
     use std::cell::UnsafeCell;
 
     /// Bytes that one writer and one reader share by ranges. Always initialised: fresh memory is zero.
@@ -191,9 +214,17 @@ mod memory {
         /// # Safety
         /// `offset + size` lies inside; nobody else uses the range.
         #[inline(always)]
-        pub(super) unsafe fn write(&self, offset: usize, size: usize, encode: impl FnOnce(&mut [u8])) {
+        pub(super) unsafe fn write(
+            &self,
+            offset: usize,
+            size: usize,
+            context: RecordContext,
+            record: impl Encode,
+        ) {
             // SAFETY: in bounds and exclusive by the contract; bytes need no alignment and are initialised.
-            encode(unsafe { std::slice::from_raw_parts_mut(self.0.get().cast::<u8>().add(offset), size) })
+            let bytes =
+                unsafe { std::slice::from_raw_parts_mut(self.0.get().cast::<u8>().add(offset), size) };
+            record.encode(context, bytes);
         }
 
         /// # Safety
@@ -218,7 +249,7 @@ mod memory {
 
 #[cfg(loom)]
 mod memory {
-    use super::CHUNK_DATA_BYTES;
+    use super::{CHUNK_DATA_BYTES, Encode, RecordContext};
     use loom::cell::UnsafeCell;
 
     const WORD: usize = 4;
@@ -233,10 +264,16 @@ mod memory {
             Self(std::array::from_fn(|_| UnsafeCell::new([0; WORD])))
         }
 
-        pub(super) unsafe fn write(&self, offset: usize, size: usize, encode: impl FnOnce(&mut [u8])) {
-            let mut record = vec![0; size];
-            encode(&mut record);
-            for (at, byte) in (offset..).zip(record) {
+        pub(super) unsafe fn write(
+            &self,
+            offset: usize,
+            size: usize,
+            context: RecordContext,
+            record: impl Encode,
+        ) {
+            let mut bytes = vec![0; size];
+            record.encode(context, &mut bytes);
+            for (at, byte) in (offset..).zip(bytes) {
                 // SAFETY: loom checks that nobody else uses the word; models keep records to whole words.
                 self.0[at / WORD].with_mut(|word| unsafe { (&mut *word)[at % WORD] = byte });
             }
@@ -255,14 +292,25 @@ mod memory {
 mod tests {
     use super::*;
 
+    const CONTEXT: RecordContext = RecordContext { slot: 0, span_id: 0, parent: 0 };
+
+    fn filled(byte: u8) -> impl Encode {
+        move |_: RecordContext, bytes: &mut [u8]| bytes.fill(byte)
+    }
+
     #[test]
     fn writer_and_reader_meet_at_committed() {
         let chunks = allocate(2);
         // SAFETY: the chunks are this test's own.
         let (mut writer, mut reader) = unsafe { (Writer::of_free(&chunks[0]), Reader::new(&chunks[0], 0)) };
         assert_eq!(reader.progress(), (None, 0));
-        assert!(writer.append(4, |bytes| bytes.copy_from_slice(&[4, 0, 7, 7])));
-        assert!(writer.append(3, |bytes| bytes.copy_from_slice(&[3, 0, 9])));
+        assert!(
+            writer.append(4, CONTEXT, |_: RecordContext, bytes: &mut [u8]| bytes
+                .copy_from_slice(&[4, 0, 7, 7]))
+        );
+        assert!(
+            writer.append(3, CONTEXT, |_: RecordContext, bytes: &mut [u8]| bytes.copy_from_slice(&[3, 0, 9]))
+        );
         let mut seen = Vec::new();
         assert!(!reader.read(reader.progress().1, |record| {
             seen.push(record.to_vec());
@@ -283,8 +331,8 @@ mod tests {
         let chunks = allocate(1);
         // SAFETY: the chunk is this test's own.
         let mut writer = unsafe { Writer::of_free(&chunks[0]) };
-        assert!(writer.append(CHUNK_DATA_BYTES - 19, |bytes| bytes.fill(0xFE)));
-        assert!(!writer.append(20, |_| panic!("must not be called")));
-        assert!(writer.append(19, |bytes| bytes.fill(1)));
+        assert!(writer.append(CHUNK_DATA_BYTES - 19, CONTEXT, filled(0xFE)));
+        assert!(!writer.append(20, CONTEXT, filled(0xFD)));
+        assert!(writer.append(19, CONTEXT, filled(1)));
     }
 }

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 /// A value that only its own thread uses, one use at a time. A use inside a use, by a signal handler or an allocator
@@ -18,10 +19,11 @@ impl<T> Exclusive<T> {
         Self { busy: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
-    /// Runs `work` on the value; `None` when the thread is inside another use. A panic in `work` leaves the value
-    /// refused for good: half-made state is never seen.
+    /// Begins a use of the value; `None` when the thread is inside another one. It has to be ended with
+    /// [`Use::end`]: one that is dropped, as by a panic, leaves the value refused for good, so that half-made state is
+    /// never seen.
     #[inline(always)]
-    pub(crate) fn enter<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub(crate) fn begin(&self) -> Option<Use<'_, T>> {
         if self.busy.load(Ordering::Relaxed) {
             return None;
         }
@@ -29,10 +31,47 @@ impl<T> Exclusive<T> {
         compiler_fence(Ordering::SeqCst);
         // SAFETY: `Exclusive` is not `Sync`, so only this thread gets here, and the flag, set before and cleared
         // after with compiler fences against a handler on this thread, makes this the only live reference.
-        let result = work(unsafe { &mut *self.value.get() });
+        Some(Use { busy: &self.busy, value: unsafe { &mut *self.value.get() } })
+    }
+
+    /// Runs `work` on the value; `None` when the thread is inside another use.
+    pub(crate) fn enter<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut value = self.begin()?;
+        let result = work(&mut value);
+        value.end();
+        Some(result)
+    }
+}
+
+/// One use of an [`Exclusive`] value. Not a closure: those are not always compiled into their caller, and then
+/// everything that they capture goes through memory.
+pub(crate) struct Use<'e, T> {
+    busy: &'e AtomicBool,
+    value: &'e mut T,
+}
+
+impl<T> Use<'_, T> {
+    /// Lets the thread use the value again.
+    #[inline(always)]
+    pub(crate) fn end(self) {
         compiler_fence(Ordering::SeqCst);
         self.busy.store(false, Ordering::Relaxed);
-        Some(result)
+    }
+}
+
+impl<T> Deref for Use<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.value
+    }
+}
+
+impl<T> DerefMut for Use<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        self.value
     }
 }
 

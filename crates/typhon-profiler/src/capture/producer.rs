@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::Capture;
+use super::chunk::{Encode, RecordContext};
 use super::exclusive::Exclusive;
 use super::open_spans::{MAX_OPEN, OpenSpans, Position};
 use super::slot::Owner;
@@ -72,67 +73,58 @@ impl<'c> Producer<'c> {
         }))
     }
 
-    /// Writes one record of `size` bytes, or counts it. `encode` gets the thread's context and the memory to fill.
+    /// Writes one record of `size` bytes, or counts it.
     #[inline(always)]
-    pub(crate) fn emit(
-        &self,
-        identity: impl Identity<'c>,
-        kind: u8,
-        size: usize,
-        encode: impl FnOnce(RecordContext, &mut [u8]),
-    ) {
-        let outcome = self.0.enter(|state| {
-            let parent = state.open.innermost();
-            let Some(owner) = state.owner(identity) else { return false };
-            let context = RecordContext { slot: owner.index(), parent };
-            owner.append(kind, size, |bytes| encode(context, bytes));
+    pub(crate) fn emit(&self, identity: impl Identity<'c>, kind: u8, size: usize, record: impl Encode) {
+        let Some(mut state) = self.0.begin() else { return count_no_slot(identity, true) };
+        let parent = state.open.innermost();
+        let has_slot = if let Some(owner) = state.owner(identity) {
+            let context = RecordContext { slot: owner.index(), span_id: 0, parent };
+            owner.append(kind, size, context, record);
             true
-        });
-        if outcome != Some(true) {
-            count_no_slot(identity, outcome.is_none());
+        } else {
+            false
+        };
+        state.end();
+        if !has_slot {
+            count_no_slot(identity, false);
         }
     }
 
     /// Writes one span record that was never open: a fresh id, and the innermost open span as parent.
     #[inline(always)]
-    pub(crate) fn emit_span(
-        &self,
-        identity: impl Identity<'c>,
-        kind: u8,
-        size: usize,
-        encode: impl FnOnce(RecordContext, u64, &mut [u8]),
-    ) {
-        let outcome = self.0.enter(|state| {
-            let parent = state.open.innermost();
-            let Some(owner) = state.owner(identity) else { return false };
-            let context = RecordContext { slot: owner.index(), parent };
-            let id = owner.next_span_id();
-            owner.append(kind, size, |bytes| encode(context, id, bytes));
+    pub(crate) fn emit_span(&self, identity: impl Identity<'c>, kind: u8, size: usize, record: impl Encode) {
+        let Some(mut state) = self.0.begin() else { return count_no_slot(identity, true) };
+        let parent = state.open.innermost();
+        let has_slot = if let Some(owner) = state.owner(identity) {
+            let context = RecordContext { slot: owner.index(), span_id: owner.next_span_id(), parent };
+            owner.append(kind, size, context, record);
             true
-        });
-        if outcome != Some(true) {
-            count_no_slot(identity, outcome.is_none());
+        } else {
+            false
+        };
+        state.end();
+        if !has_slot {
+            count_no_slot(identity, false);
         }
     }
 
     /// Begins a span: takes an id and becomes the innermost open span. `None`, counted, without a slot.
     #[inline(always)]
     pub(crate) fn begin_span(&self, identity: impl Identity<'c>) -> Option<OpenSpan> {
-        let outcome = self.0.enter(|state| {
-            let parent = state.open.innermost();
-            let id = state.owner(identity)?.next_span_id();
-            let position = state.open.open(id);
-            let (parent, traced) =
-                if state.host.is_none() { (parent, 0) } else { state.trace(parent, position) };
-            Some(OpenSpan { id, parent, position, traced })
-        });
-        if !matches!(outcome, Some(Some(_))) {
-            count_no_slot(identity, outcome.is_none());
+        let Some(mut state) = self.0.begin() else {
+            count_no_slot(identity, true);
+            return None;
+        };
+        let span = state.begin_span(identity);
+        state.end();
+        if span.is_none() {
+            count_no_slot(identity, false);
         }
-        outcome.flatten()
+        span
     }
 
-    /// Ends a span and writes its record; `encode` as in [`Self::emit`].
+    /// Ends a span and writes its record.
     #[inline(always)]
     pub(crate) fn end_span(
         &self,
@@ -140,18 +132,21 @@ impl<'c> Producer<'c> {
         kind: u8,
         span: OpenSpan,
         size: usize,
-        encode: impl FnOnce(u8, &mut [u8]),
+        record: impl Encode,
     ) {
-        let outcome = self.0.enter(|state| {
-            state.open.close(span.position, span.id);
-            // A span that was begun has an owner, unless the thread gave up its slot meanwhile.
-            let Claim::Owner(owner) = &mut state.claim else { return false };
-            let slot = owner.index();
-            owner.append(kind, size, |bytes| encode(slot, bytes));
+        let Some(mut state) = self.0.begin() else { return count_no_slot(identity, true) };
+        state.open.close(span.position, span.id);
+        // A span that was begun has an owner, unless the thread gave up its slot meanwhile.
+        let has_slot = if let Claim::Owner(owner) = &mut state.claim {
+            let context = RecordContext { slot: owner.index(), span_id: span.id, parent: span.parent };
+            owner.append(kind, size, context, record);
             true
-        });
-        if outcome != Some(true) {
-            count_no_slot(identity, outcome.is_none());
+        } else {
+            false
+        };
+        state.end();
+        if !has_slot {
+            count_no_slot(identity, false);
         }
     }
 
@@ -192,15 +187,16 @@ impl<'c> Producer<'c> {
     }
 }
 
-/// What `encode` needs of the thread.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RecordContext {
-    pub(crate) slot: u8,
-    /// The innermost open span, 0 when none is open.
-    pub(crate) parent: u64,
-}
-
 impl<'c> State<'c> {
+    #[inline(always)]
+    fn begin_span(&mut self, identity: impl Identity<'c>) -> Option<OpenSpan> {
+        let parent = self.open.innermost();
+        let id = self.owner(identity)?.next_span_id();
+        let position = self.open.open(id);
+        let (parent, traced) = if self.host.is_none() { (parent, 0) } else { self.trace(parent, position) };
+        Some(OpenSpan { id, parent, position, traced })
+    }
+
     /// Notes the distributed trace in whose context a span begins; returns its parent and whether it is traced. Spans
     /// too deep to be parents are not. Two words, for the sake of registers.
     #[cold]

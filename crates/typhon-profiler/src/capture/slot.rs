@@ -12,7 +12,7 @@
 //! - `span_counter`, `dropped` and `dropped_by_kind` are written by the owner only and never go back.
 #![allow(unsafe_code)]
 
-use super::chunk::{CHUNK_DATA_BYTES, Reader, Writer};
+use super::chunk::{CHUNK_DATA_BYTES, Encode, Reader, RecordContext, Writer};
 use super::pool::Pool;
 use super::thread_info::ThreadLabel;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Fault, Ordering, planted};
@@ -164,7 +164,9 @@ impl<'c> Owner<'c> {
             return None;
         };
         let mut owner = Self { slot, pool, index, writer };
-        if !owner.try_append(record.len(), |bytes| bytes.copy_from_slice(&record)) {
+        let context = RecordContext { slot: index, ..RecordContext::default() };
+        let encode = |_: RecordContext, bytes: &mut [u8]| bytes.copy_from_slice(&record);
+        if !owner.try_append(record.len(), context, encode) {
             slot.abandon_claim();
             return None;
         }
@@ -186,6 +188,7 @@ impl<'c> Owner<'c> {
     }
 
     /// Number of the slot.
+    #[inline(always)]
     pub(crate) fn index(&self) -> u8 {
         self.index
     }
@@ -199,17 +202,17 @@ impl<'c> Owner<'c> {
     }
 
     /// Writes one record of `size` bytes, or counts it as lost: when there is no memory, or when it is larger than the
-    /// format allows. `encode` as in [`Writer::append`].
+    /// format allows.
     #[inline(always)]
-    pub(crate) fn append(&mut self, kind: u8, size: usize, encode: impl FnOnce(&mut [u8])) {
-        if !self.try_append(size, encode) {
+    pub(crate) fn append(&mut self, kind: u8, size: usize, context: RecordContext, record: impl Encode) {
+        if !self.try_append(size, context, record) {
             self.slot.count_loss(kind);
         }
     }
 
     #[inline(always)]
-    fn try_append(&mut self, size: usize, encode: impl FnOnce(&mut [u8])) -> bool {
-        (self.writer.fits(size) || self.link(size)) && self.writer.append(size, encode)
+    fn try_append(&mut self, size: usize, context: RecordContext, record: impl Encode) -> bool {
+        (self.writer.fits(size) || self.link(size)) && self.writer.append(size, context, record)
     }
 
     /// Goes on in a fresh chunk; `false` when there is none, or the record would not fit one either.

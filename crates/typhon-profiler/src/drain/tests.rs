@@ -1,4 +1,5 @@
 use super::*;
+use crate::capture::chunk::RecordContext;
 use crate::capture::producer::{Identity, Producer};
 use typhon_trace::record::RecordWalk;
 
@@ -27,7 +28,7 @@ fn capture(chunks: u32) -> Capture {
 
 /// An instant of 100 bytes at a time.
 fn emit<'c>(producer: &Producer<'c>, capture: &'c Capture, time: u64) {
-    producer.emit(Who(capture), 0, 100, |context, bytes| {
+    producer.emit(Who(capture), 0, 100, |context: RecordContext, bytes: &mut [u8]| {
         bytes.fill(0);
         bytes[..4].copy_from_slice(&[100, 0, 0, context.slot]);
         bytes[4..12].copy_from_slice(&time.to_le_bytes());
@@ -129,7 +130,8 @@ fn negative_duration_becomes_zero_and_is_counted() {
     let mut drain = Drain::new(&capture);
     drain.begin_session(&ThreadLabel::default(), 0);
     let producer = Producer::new();
-    producer.emit_span(Who(&capture), 20, 37, |context, id, bytes| {
+    producer.emit_span(Who(&capture), 20, 37, |context: RecordContext, bytes: &mut [u8]| {
+        let id = context.span_id;
         bytes.fill(0);
         bytes[..4].copy_from_slice(&[37, 0, 20, context.slot]);
         bytes[12..20].copy_from_slice(&(-7i64).to_le_bytes());
