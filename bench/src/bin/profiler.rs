@@ -57,6 +57,15 @@ impl Floor {
         }
     }
 
+    fn spans_around_calls(&mut self) {
+        for _ in 0..SPANS {
+            let start = Ticks::now().raw();
+            call(start);
+            let end = Ticks::now().raw();
+            self.store::<COMMIT_BYTES>(start, end - start);
+        }
+    }
+
     fn long(&mut self) {
         (0..TWIN_ROUNDS).for_each(|_| self.spans::<SPAN_BYTES>());
     }
@@ -82,9 +91,35 @@ fn commits() {
     }
 }
 
+/// Work that the compiler knows nothing of; it might panic.
+#[inline(never)]
+fn call(value: u64) {
+    assert_ne!(black_box(value), 0);
+}
+
+fn commits_around_calls() {
+    for tsn in 0..SPANS as i64 {
+        let _span = span!(TransactionCommit { tsn, ..Default::default() });
+        call(1);
+    }
+}
+
 fn off() {
     for tsn in 0..SPANS as i64 {
         drop(span!(TransactionRollback { tsn: black_box(tsn), ..Default::default() }));
+    }
+}
+
+fn off_around_calls() {
+    for tsn in 0..SPANS as i64 {
+        let _span = span!(TransactionRollback { tsn, ..Default::default() });
+        call(1);
+    }
+}
+
+fn calls() {
+    for _ in 0..SPANS {
+        call(1);
     }
 }
 
@@ -134,11 +169,15 @@ fn main() {
     println!("{}", pair.report("span, parent and site, no payload", work, "spans/s"));
     let pair = Pair::measure(ROUNDS, || floor.spans::<COMMIT_BYTES>(), commits);
     println!("{}", pair.report("span with nine bytes of payload", work, "spans/s"));
+    let pair = Pair::measure(ROUNDS, || floor.spans_around_calls(), commits_around_calls);
+    println!("{}", pair.report("the same around a call", work, "spans/s"));
     let pair =
         Pair::measure(ROUNDS, || floor.instants(), || (0..SPANS as i32).for_each(|value| mark(frame, value)));
     println!("{}", pair.report("instant with name and value", work, "instants/s"));
     let pair = Pair::measure(ROUNDS, empty_loop, off);
     println!("{}", pair.report("span of a kind that is off", work, "spans/s"));
+    let pair = Pair::measure(ROUNDS, calls, off_around_calls);
+    println!("{}", pair.report("the same around a call", work, "spans/s"));
     let floors = Twins::new(Floor::new, Floor::long);
     let subjects = Twins::new(|| (), |()| (0..TWIN_ROUNDS).for_each(|_| spans()));
     let pair = Pair::measure(ROUNDS / TWIN_ROUNDS, || floors.run(), || subjects.run());

@@ -93,8 +93,9 @@ impl<E: SpanEvent> Span<E> {
     /// Ends the span at a moment that the caller has taken, not before its start.
     #[inline(always)]
     pub fn end_at(mut self, end: Ticks) {
-        if let Some(open) = self.open.take() {
+        if let Some(open) = &self.open {
             open.end(end);
+            self.open = None;
         }
     }
 
@@ -120,14 +121,14 @@ impl<E: SpanEvent> Span<E> {
 impl<E: SpanEvent> Drop for Span<E> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(open) = self.open.take() {
+        if let Some(open) = &self.open {
             open.end(Ticks::now());
         }
     }
 }
 
-/// Inlined and by value, so that a span stays in registers: through memory it would take twice as long.
 impl<E: SpanEvent> Open<E> {
+    /// Inlined: a copy of the whole on the way out would take longer than all the rest.
     #[inline(always)]
     fn begin(site: &'static Site, event: impl FnOnce() -> E) -> Option<Self> {
         let event = event();
@@ -135,20 +136,22 @@ impl<E: SpanEvent> Open<E> {
         Some(Self { event, span, site: site.id().into(), start: Ticks::now() })
     }
 
-    #[inline(always)]
-    fn end(self, end: Ticks) {
+    /// Out of line: what stays at a call site, twice where the work inside may panic, is one test.
+    /// By reference, since copies of what was just written in smaller pieces wait for it.
+    #[inline(never)]
+    fn end(&self, end: Ticks) {
         if self.span.is_traced() { self.end_in_trace(end) } else { self.end_with(end, None) }
     }
 
     #[cold]
     #[inline(never)]
-    fn end_in_trace(self, end: Ticks) {
+    fn end_in_trace(&self, end: Ticks) {
         let trace_id = local::producer().trace_id(self.span);
         self.end_with(end, trace_id);
     }
 
     #[inline(always)]
-    fn end_with(self, end: Ticks, trace_id: Option<[u8; 16]>) {
+    fn end_with(&self, end: Ticks, trace_id: Option<[u8; 16]>) {
         let record = SpanRecord {
             event: &self.event,
             start: self.start,
