@@ -4,7 +4,7 @@ use super::grid::Grid;
 use super::metrics::TimerMetrics;
 use std::sync::Arc;
 use typhon_profiler::trace_clock_ns;
-use typhon_sync::atomic::AtomicU32;
+use typhon_sync::atomic::{AtomicU32, Ordering};
 use typhon_sync::clock::Clock;
 use typhon_sync::sleep::PreciseSleep;
 use typhon_trace::event::{
@@ -37,7 +37,7 @@ pub struct TickWait {
     pub intent: MetronomeIntentClass,
     /// How it waited.
     pub phases: MetronomePhaseFlags,
-    /// The word changed before the tick was due; there is no tick.
+    /// The word has changed; there is no tick.
     pub is_interrupted: bool,
 }
 
@@ -48,8 +48,8 @@ impl Metronome {
         Self { clock, grid, sleep: PreciseSleep::new(), metrics: TimerMetrics::default() }
     }
 
-    /// Waits for the tick that is due `multiplier` base intervals after the previous one, at least 1. Ends early once
-    /// `word` is no longer `expected`; whoever changes it wakes with [`Clock::wake_all`].
+    /// Waits for the tick that is due `multiplier` base intervals after the previous one, at least 1. There is
+    /// none once `word` is no longer `expected`; whoever changes it wakes with [`Clock::wake_all`].
     pub fn wait(&mut self, multiplier: u8, word: &AtomicU32, expected: u32) -> TickWait {
         let multiplier = multiplier.max(1);
         let now_ns = self.clock.now_ns();
@@ -60,7 +60,9 @@ impl Metronome {
             _ => MetronomeIntentClass::HEADROOM,
         };
         let slept = self.sleep.sleep_until_or_woken(&*self.clock, target.at_ns, word, expected);
-        if !slept.woken {
+        // Spinning does not look at the word, and a tick that is late does not wait for it.
+        let is_interrupted = word.load(Ordering::Acquire) != expected;
+        if !is_interrupted {
             self.metrics.record(slept.late_ns, target.missed_ticks);
         }
         let entered = |is_entered, flag| if is_entered { flag } else { MetronomePhaseFlags(0) };
@@ -74,7 +76,7 @@ impl Metronome {
             missed_ticks: target.missed_ticks,
             intent,
             phases,
-            is_interrupted: slept.woken,
+            is_interrupted,
         }
     }
 
@@ -115,7 +117,6 @@ impl TickWait {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
     use typhon_sync::clock::VirtualClock;
 
     const MS: i64 = 1_000_000;
@@ -184,6 +185,15 @@ mod tests {
             clock.wake_all(&word);
             assert!(waiting.join().unwrap().is_interrupted);
         });
+        assert_eq!(metronome.metrics().ticks, 0);
+    }
+
+    #[test]
+    fn b59_a_late_tick_is_interrupted_too() {
+        let (clock, mut metronome, word) = ten_hertz();
+        clock.advance_ns(450 * MS);
+        word.store(1, Ordering::Release);
+        assert!(metronome.wait(1, &word, 0).is_interrupted);
         assert_eq!(metronome.metrics().ticks, 0);
     }
 

@@ -58,7 +58,7 @@ fn drive(shared: &Shared, driver: &mut Driver) {
         emit_root_span(before, Ticks::now(), || wait.event());
         emit(|| wait.multiplier_event(driver.number()));
         shared.set_timer(metronome.metrics());
-        if wait.is_interrupted || shared.control.is_stopping() {
+        if wait.is_interrupted {
             break;
         }
         if let Err(terminal) = driver.tick(shared, wait.into()) {
