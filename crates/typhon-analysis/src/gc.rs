@@ -19,8 +19,89 @@ pub struct GcCollector {
     ended: BTreeMap<u8, u64>,
     /// Count fields of starts without an end so far, and of ends without a start.
     open: BTreeMap<u32, i64>,
-    own_pauses_ns: Vec<u64>,
-    windows: Vec<(i64, i64)>,
+    /// Halves that did not fit into `open`.
+    unpaired: u64,
+    own_pauses: Pauses,
+    suspensions: Pauses,
+    windows: Windows,
+}
+
+/// Collections whose other half may still come. A runtime has a handful at a time.
+const MAX_OPEN: usize = 1 << 16;
+
+/// Figures of many pauses.
+#[derive(Debug, Default, Clone)]
+struct Pauses {
+    durations_ns: Durations,
+    total_ns: u64,
+    max_ns: u64,
+}
+
+impl Pauses {
+    fn add(&mut self, ns: i64) {
+        let ns = ns.max(0) as u64;
+        self.durations_ns.push(ns);
+        self.total_ns = self.total_ns.saturating_add(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.durations_ns.merge(other.durations_ns);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+}
+
+/// Suspension windows, of which the older ones are replaced by the time they cover when there are many.
+#[derive(Debug, Clone)]
+struct Windows {
+    waiting: Vec<(i64, i64)>,
+    covered_ticks: i64,
+    covered_until: i64,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self { waiting: Vec::new(), covered_ticks: 0, covered_until: i64::MIN }
+    }
+}
+
+/// Windows kept one by one: 16 bytes each. Hours of collecting without a break.
+const MAX_WINDOWS: usize = 1 << 18;
+
+impl Windows {
+    fn push(&mut self, start: i64, end: i64) {
+        self.waiting.push((start, end));
+        if self.waiting.len() > MAX_WINDOWS {
+            self.waiting.sort_unstable();
+            let older = self.waiting.drain(..MAX_WINDOWS / 2).collect();
+            self.cover(older, &(i64::MIN..i64::MAX));
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.covered_ticks = self.covered_ticks.saturating_add(other.covered_ticks);
+        self.covered_until = self.covered_until.max(other.covered_until);
+        other.waiting.into_iter().for_each(|(start, end)| self.push(start, end));
+    }
+
+    /// Adds the union of windows, which may overlap, inside `limits`.
+    fn cover(&mut self, mut windows: Vec<(i64, i64)>, limits: &Range<i64>) {
+        windows.sort_unstable();
+        self.covered_until = self.covered_until.max(limits.start);
+        for (start, end) in windows {
+            let end = end.min(limits.end);
+            let new_ticks = end.saturating_sub(start.max(self.covered_until)).max(0);
+            self.covered_ticks = self.covered_ticks.saturating_add(new_ticks);
+            self.covered_until = self.covered_until.max(end);
+        }
+    }
+
+    fn covered_ticks(mut self, limits: &Range<i64>) -> i64 {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.cover(waiting, limits);
+        self.covered_ticks
+    }
 }
 
 /// Where the pause figures come from.
@@ -73,7 +154,7 @@ impl GcCollector {
             id::GC_END => self.observe_end(record, clock, own_dialect, counts),
             id::GC_SUSPENSION if counts => {
                 if let Some(span) = record.span() {
-                    self.suspension(record.timestamp(), span.duration);
+                    self.suspension(record.timestamp(), span.duration, clock);
                 }
             }
             _ => {}
@@ -95,84 +176,76 @@ impl GcCollector {
 
     /// A collection started (kind 7).
     fn start(&mut self, count: u32) {
-        *self.open.entry(count).or_default() += 1;
+        self.half(count, 1);
     }
 
     /// The end of a collection (kind 8), wherever it lies: the other half of [`GcCollector::start`].
     fn end(&mut self, count: u32) {
-        *self.open.entry(count).or_default() -= 1;
+        self.half(count, -1);
+    }
+
+    fn half(&mut self, count: u32, change: i64) {
+        if self.open.len() >= MAX_OPEN && !self.open.contains_key(&count) {
+            self.unpaired += change.unsigned_abs();
+            return;
+        }
+        let open = self.open.entry(count).or_default();
+        *open += change;
+        if *open == 0 {
+            self.open.remove(&count);
+        }
     }
 
     /// A collection that counts, known from its end; `pause_ns` is absent in short records.
     fn collection(&mut self, generation: u8, pause_ns: Option<i64>) {
         *self.ended.entry(generation).or_default() += 1;
-        self.own_pauses_ns.extend(pause_ns.map(|ns| ns.max(0) as u64));
+        if let Some(ns) = pause_ns {
+            self.own_pauses.add(ns);
+        }
     }
 
     /// The runtime was suspended for a collection (kind 75); ticks of the trace clock.
-    fn suspension(&mut self, start: i64, duration: i64) {
-        self.windows.push((start, start.saturating_add(duration.max(0))));
+    fn suspension(&mut self, start: i64, duration: i64, clock: Clock) {
+        self.suspensions.add(clock.to_ns(duration));
+        self.windows.push(start, start.saturating_add(duration.max(0)));
     }
 
     /// Adds everything that `other` collected.
     pub fn merge(&mut self, other: Self) {
         other.ended.iter().for_each(|(generation, n)| *self.ended.entry(*generation).or_default() += n);
-        other.open.iter().for_each(|(count, n)| *self.open.entry(*count).or_default() += n);
-        self.own_pauses_ns.extend(other.own_pauses_ns);
-        self.windows.extend(other.windows);
+        other.open.iter().for_each(|(count, n)| self.half(*count, *n));
+        self.unpaired += other.unpaired;
+        self.own_pauses.merge(other.own_pauses);
+        self.suspensions.merge(other.suspensions);
+        self.windows.merge(other.windows);
     }
 
     /// Sums up. `observed` is the time the records come from, in trace-clock ticks: pauses that reach beyond it count as a
     /// whole, but not for the share of time. `None` without any GC record.
-    pub fn finish(mut self, clock: Clock, observed: Range<i64>) -> Option<GcSummary> {
-        let half_recorded = self.open.values().map(|n| n.unsigned_abs()).sum();
-        if self.ended.is_empty() && self.windows.is_empty() && half_recorded == 0 {
+    pub fn finish(self, observed: Range<i64>) -> Option<GcSummary> {
+        let half_recorded = self.open.values().map(|n| n.unsigned_abs()).sum::<u64>() + self.unpaired;
+        let has_suspensions = self.suspensions.durations_ns.count() > 0;
+        if self.ended.is_empty() && !has_suspensions && half_recorded == 0 {
             return None;
         }
         let observed_ticks = observed.end.saturating_sub(observed.start);
-        let suspended_ticks = union_ticks(&mut self.windows, &observed);
-        let pause_source =
-            if self.windows.is_empty() { PauseSource::Collections } else { PauseSource::Suspensions };
-        let mut pauses = Durations::default();
-        let (mut total, mut max) = (0u64, 0u64);
-        let mut add = |ns: u64| {
-            pauses.push(ns);
-            total = total.saturating_add(ns);
-            max = max.max(ns);
+        let suspended_ticks = self.windows.covered_ticks(&observed);
+        let (pause_source, mut pauses) = match has_suspensions {
+            true => (PauseSource::Suspensions, self.suspensions),
+            false => (PauseSource::Collections, self.own_pauses),
         };
-        match pause_source {
-            PauseSource::Suspensions => {
-                self.windows
-                    .iter()
-                    .for_each(|(start, end)| add(clock.to_ns(end.saturating_sub(*start)) as u64));
-            }
-            PauseSource::Collections => self.own_pauses_ns.iter().for_each(|ns| add(*ns)),
-        }
-        let p99 = pauses.percentiles([99.0]).map_or(0, |[p99]| p99.value);
         let share = if observed_ticks > 0 { suspended_ticks as f64 / observed_ticks as f64 } else { 0.0 };
         Some(GcSummary {
             collections: self.ended,
             half_recorded,
             pause_source,
-            pause_count: pauses.count(),
-            pause_total_ns: total,
-            pause_max_ns: max,
-            pause_p99_ns: p99,
+            pause_count: pauses.durations_ns.count(),
+            pause_total_ns: pauses.total_ns,
+            pause_max_ns: pauses.max_ns,
+            pause_p99_ns: pauses.durations_ns.percentiles([99.0]).map_or(0, |[p99]| p99.value),
             suspended_share: share,
         })
     }
-}
-
-/// Length of the union of intervals, which may overlap, inside `limits`; sorts them.
-fn union_ticks(windows: &mut [(i64, i64)], limits: &Range<i64>) -> i64 {
-    windows.sort_unstable();
-    let mut covered_until = limits.start;
-    windows.iter().fold(0i64, |sum, &(start, end)| {
-        let end = end.min(limits.end);
-        let from = start.max(covered_until);
-        covered_until = covered_until.max(end);
-        sum.saturating_add(end.saturating_sub(from).max(0))
-    })
 }
 
 #[cfg(test)]
@@ -189,10 +262,10 @@ mod tests {
             gc.end(count);
             gc.collection(generation, Some(pause_ns));
         }
-        gc.suspension(100, 50);
-        gc.suspension(120, 50);
-        gc.suspension(400, 30);
-        let summary = gc.finish(Clock::new(NS), 0..1_000).unwrap();
+        gc.suspension(100, 50, Clock::new(NS));
+        gc.suspension(120, 50, Clock::new(NS));
+        gc.suspension(400, 30, Clock::new(NS));
+        let summary = gc.finish(0..1_000).unwrap();
         assert_eq!(summary.collections, BTreeMap::from([(0, 1), (2, 1)]));
         assert_eq!((summary.pause_count, summary.pause_total_ns, summary.pause_max_ns), (3, 130, 50));
         assert_eq!((summary.pause_source, summary.half_recorded), (PauseSource::Suspensions, 0));
@@ -205,7 +278,7 @@ mod tests {
         gc.end(7);
         gc.collection(1, Some(900));
         gc.start(8);
-        let summary = gc.finish(Clock::new(NS), 0..1_000).unwrap();
+        let summary = gc.finish(0..1_000).unwrap();
         assert_eq!((summary.pause_source, summary.pause_total_ns), (PauseSource::Collections, 900));
         assert_eq!(summary.half_recorded, 2);
     }
@@ -213,13 +286,23 @@ mod tests {
     #[test]
     fn only_the_observed_time_counts_for_the_share() {
         let mut gc = GcCollector::default();
-        gc.suspension(900, 200);
-        let summary = gc.finish(Clock::new(NS), 1_000..2_000).unwrap();
+        gc.suspension(900, 200, Clock::new(NS));
+        let summary = gc.finish(1_000..2_000).unwrap();
         assert_eq!((summary.pause_total_ns, summary.suspended_share), (200, 0.1));
     }
 
     #[test]
+    fn windows_beyond_the_limit_count_with_the_time_they_cover() {
+        let mut gc = GcCollector::default();
+        let count = 2 * MAX_WINDOWS as i64;
+        (0..count).for_each(|n| gc.suspension(n * 10, 5, Clock::new(NS)));
+        assert!(gc.windows.waiting.len() <= MAX_WINDOWS);
+        let summary = gc.finish(0..count * 10).unwrap();
+        assert_eq!((summary.pause_count, summary.suspended_share), (count as u64, 0.5));
+    }
+
+    #[test]
     fn no_records_no_summary() {
-        assert_eq!(GcCollector::default().finish(Clock::new(NS), 0..10), None);
+        assert_eq!(GcCollector::default().finish(0..10), None);
     }
 }

@@ -18,6 +18,7 @@ pub mod ordered;
 pub mod pipeline;
 pub mod quantile;
 pub mod rank_sum;
+pub mod schedule;
 pub mod stats;
 pub mod stream_state;
 pub mod survey;

@@ -191,7 +191,8 @@ impl<T: Copy> LaneNesting<T> {
         let settled = self.roots.split_off(untouched);
         let mut roots = settled.as_slice();
         let mut newest_end = i64::MIN;
-        let mut walk = Walk { stack: Vec::new(), roots: &mut self.roots, emit: &mut emit };
+        let mut walk =
+            Walk { stack: Vec::new(), outermost_settled: None, roots: &mut self.roots, emit: &mut emit };
         for span in sorted.iter() {
             newest_end = newest_end.max(span.end);
             while let Some((root, rest)) = roots.split_first().filter(|(root, _)| root.is_before(span)) {
@@ -286,6 +287,8 @@ fn ends_inside<T>(roots: &[Root], span: &LaneSpan<T>) -> bool {
 /// One pass over the sorted intervals of a lane.
 struct Walk<'e, T, F: FnMut(Nesting<T>)> {
     stack: Vec<Open<T>>,
+    /// Place in the stack of the outermost interval that an earlier step settled.
+    outermost_settled: Option<usize>,
     roots: &'e mut Vec<Root>,
     emit: &'e mut F,
 }
@@ -300,6 +303,8 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
                 let span = LaneSpan { start, end, span_id, item };
                 let self_ticks = ticks.saturating_sub(open.children_ticks);
                 (self.emit)(Nesting::End { span, self_ticks, depth: self.stack.len() as u32, is_late });
+            } else if self.outermost_settled == Some(self.stack.len()) {
+                self.outermost_settled = None;
             }
             if self.stack.is_empty() {
                 self.roots.push(open.root);
@@ -320,6 +325,8 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
         if let Some((item, is_late)) = item {
             let span = LaneSpan { start: root.start, end: root.end, span_id: root.span_id, item };
             (self.emit)(Nesting::Begin { span, depth: self.stack.len() as u32, is_late });
+        } else {
+            self.outermost_settled.get_or_insert(self.stack.len());
         }
         self.stack.push(Open { root, children_ticks: 0, item });
         true
@@ -339,10 +346,10 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
         (self.emit)(Nesting::Overflow { span, depth: self.stack.len() as u32 });
     }
 
+    /// Does the span lie in a settled interval? Of those that are open, the outermost is the longest.
     fn is_inside_root(&self, span: &LaneSpan<T>) -> bool {
-        self.stack
-            .iter()
-            .any(|open| open.item.is_none() && open.root.start <= span.start && open.root.end >= span.end)
+        let outermost = self.outermost_settled.map(|place| &self.stack[place].root);
+        outermost.is_some_and(|root| root.start <= span.start && root.end >= span.end)
     }
 }
 

@@ -177,6 +177,13 @@ impl<S: Source> Turns<S> {
     }
 }
 
+/// What a block adds to a batch: its stored bytes, or more when it unpacks to a multiple of the usual.
+fn work_bytes(block: &BlockBuffer) -> usize {
+    const USUAL_RATIO: usize = 4;
+    let unpacked = block.summary().map_or(0, |summary| summary.entry.header.uncompressed_bytes as usize);
+    block.stored().len().max(unpacked / USUAL_RATIO)
+}
+
 enum Filled {
     Full,
     End,
@@ -197,7 +204,7 @@ fn fill<S: Source>(
         if !feed.next_block(&mut buffers[*used])? {
             return Ok(Filled::End);
         }
-        bytes += buffers[*used].stored().len();
+        bytes += work_bytes(&buffers[*used]);
         *used += 1;
         if bytes >= batch_bytes || *used == MAX_BATCH_BLOCKS {
             return Ok(Filled::Full);

@@ -71,11 +71,27 @@ impl Threads {
     }
 }
 
+/// ThreadInfo records that are looked at. Real recordings have one for each thread and recording session.
+pub const MAX_THREAD_INFOS: usize = 1 << 14;
+
+/// Longest name that is kept, in bytes. Records can hold 64 KiB, and a trace may have thousands of them.
+pub(crate) const MAX_NAME_BYTES: usize = 1 << 10;
+
+/// Cuts a text to [`MAX_NAME_BYTES`] at a character boundary and says so by an ellipsis.
+pub(crate) fn bounded_text(mut text: String) -> String {
+    if text.len() > MAX_NAME_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_NAME_BYTES));
+        text.push('…');
+    }
+    text
+}
+
 /// Collects what a survey needs. Merge in file order: only the origin of relative times depends on it.
 #[derive(Debug, Clone)]
 pub struct SurveyCollector {
     ticks: TickCollector,
     infos: Vec<(u8, i64, Thread)>,
+    more_infos: u64,
     slots: [bool; 256],
     origin_ticks: Option<i64>,
     first_ticks: i64,
@@ -88,6 +104,7 @@ impl Default for SurveyCollector {
         Self {
             ticks: TickCollector::default(),
             infos: Vec::new(),
+            more_infos: 0,
             slots: [false; 256],
             origin_ticks: None,
             first_ticks: i64::MAX,
@@ -98,12 +115,14 @@ impl Default for SurveyCollector {
 }
 
 /// The result.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Survey {
     /// Tick numbering.
     pub ticks: Ticks,
     /// Threads.
     pub threads: Threads,
+    /// ThreadInfo records beyond [`MAX_THREAD_INFOS`], which are not looked at.
+    pub more_infos: u64,
     /// Timestamp of the first record in the file, from which relative times count; 0 without records.
     pub origin_ticks: i64,
     /// Earliest start of a record, ticks; 0 without records.
@@ -155,21 +174,36 @@ impl SurveyCollector {
             Value::Text(text) => Some(text.to_str_lossy().into_owned()),
             _ => None,
         });
-        let thread = Thread {
-            slot: record.slot(),
-            incarnation: 0,
-            name: name.filter(|name| !name.is_empty()),
-            number: integer_field(record, "managedThreadId"),
-            kind: integer_field(record, "threadKind").and_then(|kind| u8::try_from(kind).ok()),
-            from_ticks: i64::MIN,
-        };
-        self.infos.push((record.slot(), record.timestamp(), thread));
+        self.add_info(
+            record.slot(),
+            record.timestamp(),
+            Thread {
+                slot: record.slot(),
+                incarnation: 0,
+                name: name.filter(|name| !name.is_empty()).map(bounded_text),
+                number: integer_field(record, "managedThreadId"),
+                kind: integer_field(record, "threadKind").and_then(|kind| u8::try_from(kind).ok()),
+                from_ticks: i64::MIN,
+            },
+        );
+    }
+
+    fn add_info(&mut self, slot: u8, timestamp: i64, thread: Thread) {
+        if self.infos.last().is_some_and(|(_, at, last)| *at == timestamp && *last == thread) {
+            return;
+        }
+        if self.infos.len() < MAX_THREAD_INFOS {
+            self.infos.push((slot, timestamp, thread));
+        } else {
+            self.more_infos += 1;
+        }
     }
 
     /// Adds everything that `other` collected.
     pub fn merge(&mut self, other: Self) {
         self.ticks.merge(other.ticks);
-        self.infos.extend(other.infos);
+        other.infos.into_iter().for_each(|(slot, timestamp, thread)| self.add_info(slot, timestamp, thread));
+        self.more_infos += other.more_infos;
         self.slots.iter_mut().zip(other.slots).for_each(|(mine, theirs)| *mine |= theirs);
         self.origin_ticks = self.origin_ticks.or(other.origin_ticks);
         self.first_ticks = self.first_ticks.min(other.first_ticks);
@@ -182,6 +216,7 @@ impl SurveyCollector {
         let is_empty = self.records == 0;
         Survey {
             threads: threads(self.infos, &self.slots),
+            more_infos: self.more_infos,
             ticks: self.ticks.finish(),
             origin_ticks: self.origin_ticks.unwrap_or(0),
             first_ticks: if is_empty { 0 } else { self.first_ticks },

@@ -4,48 +4,118 @@
 //! the next tick began. So ticks are assigned by time. Tick `n` starts at the n-th distinct TickStart timestamp;
 //! the engine's own numbers, which some records carry ("anchors"), shift the numbering when they all agree.
 
-use std::collections::BTreeMap;
+/// Ticks that are told apart; a day at 60 Hz has 5.2 million. Memory is bounded by this number, at most 64 bytes each.
+pub const MAX_TICKS: usize = 3 << 20;
+
+/// Odd cases that are told one by one.
+pub const MAX_NOTICES: usize = 1_000;
 
 /// Collects TickStart timestamps and anchors in any order.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub struct TickCollector {
-    starts: Vec<i64>,
-    ends: Vec<i64>,
-    anchors: Vec<(i64, i64)>,
+    starts: Moments<i64>,
+    ends: Moments<i64>,
+    anchors: Moments<(i64, i64)>,
+    max_ticks: usize,
+}
+
+impl Default for TickCollector {
+    fn default() -> Self {
+        Self::with_limit(MAX_TICKS)
+    }
 }
 
 impl TickCollector {
+    /// Tells at most `max_ticks` ticks apart: the first ones in the file.
+    pub fn with_limit(max_ticks: usize) -> Self {
+        let (starts, ends, anchors) = Default::default();
+        Self { starts, ends, anchors, max_ticks }
+    }
+
     /// A TickStart record (kind 0) at `timestamp`.
     pub fn tick_start(&mut self, timestamp: i64) {
-        self.starts.push(timestamp);
+        self.starts.push(timestamp, self.max_ticks);
     }
 
     /// A TickEnd record (kind 1) at `timestamp`.
     pub fn tick_end(&mut self, timestamp: i64) {
-        self.ends.push(timestamp);
+        self.ends.push(timestamp, self.max_ticks);
     }
 
     /// A record at `timestamp` that names the engine's number of the tick it belongs to (kinds 76, 242, 244).
     pub fn anchor(&mut self, timestamp: i64, engine_tick: i64) {
-        self.anchors.push((timestamp, engine_tick));
+        // Several kinds can name the number of one tick.
+        self.anchors.push((timestamp, engine_tick), 2 * self.max_ticks);
     }
 
     /// Adds everything that `other` collected.
     pub fn merge(&mut self, other: Self) {
-        self.starts.extend(other.starts);
-        self.ends.extend(other.ends);
-        self.anchors.extend(other.anchors);
+        self.starts.merge(other.starts, self.max_ticks);
+        self.ends.merge(other.ends, self.max_ticks);
+        self.anchors.merge(other.anchors, 2 * self.max_ticks);
     }
 
     /// Resolves the numbering.
-    pub fn finish(mut self) -> Ticks {
-        self.starts.sort_unstable();
-        self.starts.dedup();
-        self.ends.sort_unstable();
-        let mut ticks =
-            Ticks { starts: self.starts, ends: self.ends, offsets: Vec::new(), notices: Vec::new() };
-        ticks.number(&self.anchors);
+    pub fn finish(self) -> Ticks {
+        let not_told_apart = self.starts.left_out;
+        let mut ticks = Ticks { starts: self.starts.sorted(), ends: self.ends.sorted(), ..Ticks::default() };
+        ticks.number(&self.anchors.sorted());
+        ticks.not_told_apart = not_told_apart;
         ticks
+    }
+}
+
+/// Distinct values, up to a number of them.
+#[derive(Debug, Clone, Default)]
+struct Moments<T> {
+    values: Vec<T>,
+    /// Length at which repetitions are removed: they take no room in a compressed file, but much in memory.
+    next_tidy: usize,
+    is_full: bool,
+    left_out: u64,
+}
+
+impl<T: Copy + Ord> Moments<T> {
+    const FIRST_TIDY: usize = 1 << 16;
+
+    #[inline]
+    fn push(&mut self, value: T, limit: usize) {
+        if self.values.last() == Some(&value) {
+            return;
+        }
+        if self.values.len() >= self.next_tidy.max(Self::FIRST_TIDY).min(limit) {
+            self.make_room(limit);
+        }
+        if self.is_full {
+            self.left_out += 1;
+        } else {
+            self.values.push(value);
+        }
+    }
+
+    fn make_room(&mut self, limit: usize) {
+        if self.is_full {
+            return;
+        }
+        self.tidy();
+        self.next_tidy = 2 * self.values.len();
+        // Tidying again for every few values would take forever.
+        self.is_full = self.values.len() > limit - limit / 8;
+    }
+
+    fn merge(&mut self, other: Self, limit: usize) {
+        self.left_out += other.left_out;
+        other.values.into_iter().for_each(|value| self.push(value, limit));
+    }
+
+    fn tidy(&mut self) {
+        self.values.sort_unstable();
+        self.values.dedup();
+    }
+
+    fn sorted(mut self) -> Vec<T> {
+        self.tidy();
+        self.values
     }
 }
 
@@ -81,44 +151,55 @@ pub struct Ticks {
     /// (first ordinal, offset) in ascending order; the offset holds from that ordinal on.
     offsets: Vec<(u64, i64)>,
     notices: Vec<TickNotice>,
+    missing: i64,
+    contradictions: u64,
+    not_told_apart: u64,
 }
 
 impl Ticks {
+    /// `anchors` are sorted by time, and so by tick.
     fn number(&mut self, anchors: &[(i64, i64)]) {
-        let mut by_ordinal: BTreeMap<u64, Option<i64>> = BTreeMap::new();
-        for &(timestamp, engine_tick) in anchors {
+        let mut offset = 0;
+        let mut rest = anchors;
+        while let Some((timestamp, anchor)) = rest.first().copied() {
             let ordinal = self.ordinal(timestamp);
+            let next = self.starts.get(ordinal as usize).copied().unwrap_or(i64::MAX);
+            let of_tick = rest.partition_point(|(timestamp, _)| *timestamp < next).max(1);
+            let do_agree = rest[..of_tick].iter().all(|(_, other)| *other == anchor);
+            rest = &rest[of_tick..];
+            let tick = (ordinal as i64).saturating_add(offset);
             if ordinal == 0 {
                 continue;
             }
-            by_ordinal
-                .entry(ordinal)
-                .and_modify(|seen| {
-                    if *seen != Some(engine_tick) {
-                        *seen = None;
-                    }
-                })
-                .or_insert(Some(engine_tick));
-        }
-        let mut offset = 0;
-        for (ordinal, anchor) in by_ordinal {
-            let tick = (ordinal as i64).saturating_add(offset);
-            let Some(anchor) = anchor else {
-                self.notices.push(TickNotice::AnchorsDisagree { tick });
+            if !do_agree {
+                self.notice(TickNotice::AnchorsDisagree { tick });
                 continue;
-            };
+            }
             let wanted = anchor.saturating_sub(ordinal as i64 - 1);
             if wanted > offset {
                 // The first anchored tick only tells where the capture began, which is no loss.
                 if !self.offsets.is_empty() || ordinal > 1 {
                     let shown = (ordinal as i64).saturating_add(wanted);
-                    self.notices.push(TickNotice::Gap { tick: shown, missing: wanted - offset });
+                    self.notice(TickNotice::Gap { tick: shown, missing: wanted.saturating_sub(offset) });
                 }
                 offset = wanted;
                 self.offsets.push((ordinal, offset));
             } else if wanted < offset {
-                self.notices.push(TickNotice::AnchorBehind { tick, anchor });
+                self.notice(TickNotice::AnchorBehind { tick, anchor });
             }
+        }
+    }
+
+    /// Counts every notice and keeps the first ones: a hostile trace can have one for each tick.
+    fn notice(&mut self, notice: TickNotice) {
+        match notice {
+            TickNotice::Gap { missing, .. } => {
+                self.missing = self.missing.saturating_add_unsigned(missing.unsigned_abs())
+            }
+            _ => self.contradictions += 1,
+        }
+        if self.notices.len() < MAX_NOTICES {
+            self.notices.push(notice);
         }
     }
 
@@ -171,9 +252,24 @@ impl Ticks {
         self.starts.get(at).copied()
     }
 
-    /// What was odd.
+    /// What was odd, the first [`MAX_NOTICES`] cases.
     pub fn notices(&self) -> &[TickNotice] {
         &self.notices
+    }
+
+    /// Numbers that are missing in all gaps together.
+    pub fn missing(&self) -> u64 {
+        self.missing.unsigned_abs()
+    }
+
+    /// Ticks whose records contradict each other or the ticks before about its number.
+    pub fn contradictions(&self) -> u64 {
+        self.contradictions
+    }
+
+    /// Ticks beyond [`MAX_TICKS`], which are taken for a part of the one before them.
+    pub fn not_told_apart(&self) -> u64 {
+        self.not_told_apart
     }
 }
 
@@ -254,6 +350,27 @@ mod tests {
             [0, 1, 2, 12, 13, 14].map(|n| ticks.start_of(n)),
             [100, 100, 200, 200, 300].map(Some).into_iter().chain([None]).collect::<Vec<_>>()[..]
         );
+    }
+
+    #[test]
+    fn ticks_beyond_the_limit_are_counted_and_repetitions_are_free() {
+        let mut collector = TickCollector::with_limit(8);
+        for start in [1, 2, 3, 1, 2, 3, 1, 2, 3, 4, 5, 6, 6, 6, 7, 8] {
+            collector.tick_start(start);
+        }
+        let mut more = TickCollector::with_limit(8);
+        (9..=20).for_each(|start| more.tick_start(start));
+        collector.merge(more);
+        let ticks = collector.finish();
+        assert_eq!((ticks.starts(), ticks.not_told_apart()), (&[1, 2, 3, 4, 5, 6, 7, 8][..], 12));
+        assert_eq!(ticks.tick_at(20), 8);
+    }
+
+    #[test]
+    fn notices_are_counted_all_and_told_up_to_a_number() {
+        let anchors: Vec<(i64, i64)> = (0..2_000).map(|n| (n * 10 + 5, n * 3)).collect();
+        let ticks = collect(&(0..2_000).map(|n| n * 10).collect::<Vec<_>>(), &anchors);
+        assert_eq!((ticks.notices().len(), ticks.missing()), (MAX_NOTICES, 2 * 1_999));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::{StatsQuery, rows};
 use crate::facts::TimeWindow;
 use crate::gc::GcCollector;
 use crate::nesting::LaneNesting;
+use crate::schedule::ScheduleCollector;
 use crate::survey::SurveyCollector;
 use std::collections::HashMap;
 
@@ -41,6 +42,7 @@ pub struct StatsCollector<'a> {
     unchecked: usize,
     limits: StatsLimits,
     gc: GcCollector,
+    schedule: ScheduleCollector,
     survey: SurveyCollector,
 }
 
@@ -56,6 +58,7 @@ impl<'a> StatsCollector<'a> {
             unchecked: 0,
             limits: StatsLimits::default(),
             gc: GcCollector::default(),
+            schedule: ScheduleCollector::default(),
             survey: SurveyCollector::default(),
         }
     }
@@ -86,6 +89,7 @@ impl<'a> StatsCollector<'a> {
             self.pending += 1;
         }
         self.gc.merge(digest.gc);
+        self.schedule.merge(digest.schedule);
         self.survey.merge(digest.survey);
         while self.pending > self.limits.pending_spans && self.settle_largest() {}
         if self.unchecked > CHECK_SPANS {
@@ -111,8 +115,9 @@ impl<'a> StatsCollector<'a> {
             lane.settle_all(|step| rows::add_placed(rows, clock, step));
             inexact += lane.inexact();
         }
-        let survey = self.survey.finish();
-        let mut observed = survey.first_ticks..survey.last_ticks;
+        let new_survey = self.query.survey.is_none().then(|| self.survey.finish());
+        let survey = self.query.survey.or(new_survey.as_ref());
+        let mut observed = survey.map_or(0..0, |survey| survey.first_ticks..survey.last_ticks);
         if let Some(extent) = self.query.window.map(TimeWindow::extent) {
             observed = observed.start.max(extent.start)..observed.end.min(extent.end);
         }
@@ -122,10 +127,11 @@ impl<'a> StatsCollector<'a> {
         let named = keys.into_iter().map(|(key, _)| texts.of(key)).zip(self.rows);
         Stats {
             rows: rows::finish(named),
-            gc: self.gc.finish(self.query.context.clock, observed.clone()),
+            gc: self.gc.finish(observed.clone()),
+            schedule: self.schedule.finish(),
             observed,
             inexact_self_times: inexact,
-            survey,
+            new_survey,
         }
     }
 

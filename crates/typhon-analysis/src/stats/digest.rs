@@ -4,7 +4,8 @@ use super::{GroupBy, StatsQuery};
 use crate::facts::{RecordFacts, system_index};
 use crate::filter::Filter;
 use crate::gc::GcCollector;
-use crate::survey::SurveyCollector;
+use crate::schedule::ScheduleCollector;
+use crate::survey::{SurveyCollector, bounded_text};
 use std::collections::HashMap;
 use typhon_trace::record::{Record, SpanHead};
 use typhon_trace::registry::{self, id};
@@ -43,6 +44,8 @@ pub struct BlockDigest {
     /// Instants and unknown records per key.
     pub(super) instants: Vec<u64>,
     pub(super) gc: GcCollector,
+    pub(super) schedule: ScheduleCollector,
+    /// Empty when there is a survey already.
     pub(super) survey: SurveyCollector,
 }
 
@@ -53,10 +56,15 @@ impl StatsQuery<'_> {
         let mut digest = BlockDigest { spans: Vec::with_capacity(spans), ..BlockDigest::default() };
         for record in events {
             let span = record.span();
-            digest.survey.observe_with(&record, span.as_ref());
+            if self.survey.is_none() {
+                digest.survey.observe_with(&record, span.as_ref());
+            }
             let is_in_window = self.window.is_none_or(|window| window.includes(&record));
-            // Collections are about the process, so filters do not touch them.
+            // Collections and the schedule are about the process, so filters do not touch them.
             digest.gc.observe(&record, self.context.clock, self.context.own_dialect, is_in_window);
+            if is_in_window {
+                digest.schedule.observe(&record, self.context.clock);
+            }
             let is_in = is_in_window && self.passes_filter(&record);
             let key = if is_in { self.key(&record, &mut keys) } else { None };
             match span {
@@ -107,7 +115,7 @@ impl StatsQuery<'_> {
                 },
                 id::NAMED_SPAN => {
                     let name = self.context.name(record)?;
-                    keys.any(RowKey::Text(name.into_owned()))
+                    keys.text(name.into_owned())
                 }
                 _ => keys.kind(kind),
             },
@@ -136,6 +144,9 @@ fn entry(record: &Record<'_>, span: &SpanHead<'_>, key: Option<u32>) -> SpanEntr
     }
 }
 
+/// Keys of a block; further texts of named spans share one.
+const MAX_KEYS: usize = 4_096;
+
 /// Numbers the keys of a block in order of appearance.
 #[derive(Default)]
 struct Keys {
@@ -152,6 +163,13 @@ impl Keys {
             self.keys.push(key.clone());
             next
         })
+    }
+
+    /// A hostile block can hold half a million texts.
+    fn text(&mut self, text: String) -> u32 {
+        let key = RowKey::Text(bounded_text(text));
+        let is_full = self.keys.len() >= MAX_KEYS && !self.by_key.contains_key(&key);
+        self.any(if is_full { RowKey::OtherTexts } else { key })
     }
 
     #[inline]

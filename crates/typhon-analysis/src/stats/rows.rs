@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::gc::GcSummary;
 use crate::nesting::Nesting;
 use crate::quantile::Durations;
+use crate::schedule::Schedule;
 use crate::survey::{Survey, Thread};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -95,8 +96,10 @@ pub struct Stats {
     pub observed: Range<i64>,
     /// Spans whose self time may be too large because they came out of order in a file too big to keep.
     pub inexact_self_times: u64,
-    /// Ticks and threads of the whole trace.
-    pub survey: Survey,
+    /// Phases, skipped systems, queues and overload in the window.
+    pub schedule: Schedule,
+    /// Ticks and threads of the whole trace; `None` when the query brought a survey.
+    pub new_survey: Option<Survey>,
 }
 
 /// Turns keys into texts.

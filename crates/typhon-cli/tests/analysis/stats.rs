@@ -3,6 +3,7 @@
 use crate::common::{arg, command, corpora, recording, schema, typhon, typhon_with_stdin};
 use crate::naive::{GROUPS, Record, Recording, assert_rows};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn corpus_traces() -> Vec<PathBuf> {
@@ -93,6 +94,98 @@ fn a_range_takes_what_touches_it_and_ticks_take_what_starts_in_them() {
         let document = stats(&path, &["--ticks", option]);
         let is_in = |record: &Record| (first..=last).contains(&tick(record));
         assert_rows(&document, recording.rows("kind", is_in), option);
+    }
+}
+
+/// What the scheduler's records say, added up from the dump.
+#[test]
+fn the_schedule_equals_the_naive_computation() {
+    for path in corpus_traces() {
+        let recording = Recording::read(&path);
+        let document = stats(&path, &[]);
+        let info = typhon(&["trace", "info", "--json", arg(&path)]).json();
+        let name = |table: &str, key: &str, index: &Value| {
+            let entry = info[table].as_array().unwrap().iter().find(|entry| entry[key] == *index);
+            entry
+                .map_or(format!("{} {index}", if table == "systems" { "system" } else { "queue" }), |entry| {
+                    entry["name"].as_str().unwrap().to_owned()
+                })
+        };
+        let enumerated = |fields: &Value, field: &str| {
+            let name = &fields[format!("{field}Name")];
+            name.as_str().map_or(fields[field].to_string(), str::to_owned)
+        };
+        let of = |id: u64| recording.records.iter().filter(move |record| record.id == id);
+        let mut skips: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for skip in of(5) {
+            let system = name("systems", "index", &skip.fields["systemIdx"]);
+            *skips.entry((system, enumerated(&skip.fields, "skipReason"))).or_default() += 1;
+        }
+        let mut phases: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for phase in of(243) {
+            let duration = recording.ns(phase.duration.unwrap());
+            phases.entry(enumerated(&phase.fields, "phase")).or_default().push(duration);
+        }
+        let mut queues: BTreeMap<String, [u64; 6]> = BTreeMap::new();
+        for report in of(244) {
+            let number = |field: &str| report.fields[field].as_u64().unwrap();
+            let used =
+                queues.entry(name("eventQueues", "queueIndex", &report.fields["queueId"])).or_default();
+            used[0] += 1;
+            used[1] = used[1].max(number("peakDepth"));
+            used[2] = used[2].max(number("endOfTickDepth"));
+            used[3] += number("produced");
+            used[4] += number("consumed");
+            used[5] += number("overflowCount");
+        }
+        let schedule = &document["schedule"];
+        let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+        let number = |row: &Value, key: &str| row[key].as_u64().unwrap();
+        let rows = |table: &str| schedule[table].as_array().unwrap().clone();
+        let mut got_skips: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for row in rows("skips") {
+            *got_skips.entry((text(&row, "system"), text(&row, "reason"))).or_default() +=
+                number(&row, "count");
+        }
+        assert_eq!(got_skips, skips, "{}", path.display());
+        assert_eq!(rows("phases").len(), phases.len());
+        for row in rows("phases") {
+            let durations = &phases[&text(&row, "phase")];
+            let expected = [durations.len() as u64, durations.iter().sum(), *durations.iter().max().unwrap()];
+            assert_eq!(["count", "totalNs", "maxNs"].map(|key| number(&row, key)), expected, "{row}");
+        }
+        assert_eq!(rows("queues").len(), queues.len());
+        let keys = ["ticks", "peakDepth", "maxEndDepth", "produced", "consumed", "overflowed"];
+        for row in rows("queues") {
+            assert_eq!(keys.map(|key| number(&row, key)), queues[&text(&row, "queue")], "{row}");
+        }
+        let waits: u64 = rows("waits").iter().map(|row| number(row, "count")).sum();
+        let waited: u64 = rows("waits").iter().map(|row| number(row, "totalNs")).sum();
+        let wait_us = of(148).map(|wait| wait.fields["queueWaitUs"].as_u64().unwrap());
+        assert_eq!((waits, waited), (of(148).count() as u64, wait_us.sum::<u64>() * 1_000));
+        assert_eq!(schedule["leftOut"], 0);
+    }
+}
+
+#[test]
+fn by_system_names_phases_skips_and_queues() {
+    let path = recording("anthill.typhon-trace");
+    let text = typhon(&["trace", "stats", "--by", "system", arg(&path)]).expect(0).stdout;
+    for expected in [
+        r"\nPHASE +COUNT +TOTAL",
+        r"\nUowFlush +67 ",
+        r"\nWAIT FOR A WORKER +COUNT",
+        r"\nHeatmapMaxFood +67  ShouldRunFalse",
+        r"\nAntDied +4,096 ",
+        r"overload  5 of 67 ticks longer than the target",
+    ] {
+        assert!(regex::Regex::new(expected).unwrap().is_match(&text), "{expected}\n{text}");
+    }
+    let info = typhon(&["trace", "info", arg(&path)]).expect(0).stdout;
+    for expected in
+        ["3 tracks: Engine-Pre, Public, Engine-Post", "graph AntHill in Public: 16 systems, Input → "]
+    {
+        assert!(info.contains(expected), "{info}");
     }
 }
 

@@ -222,7 +222,7 @@ impl TraceFile {
         Written {
             report: report.expect("the writer was closed"),
             duration_ns: clock.to_ns(duration_ticks),
-            summary: self.summary.finish(clock, self.start..stop),
+            summary: self.summary.finish(self.start..stop),
             pauses_ns: self.pauses_ns,
         }
     }

@@ -47,8 +47,7 @@ pub(super) fn scan<S: Source + Send>(
         },
     )?;
     let Some(outcome) = outcome else { unreachable!("reading was not broken off") };
-    let clock = Clock::new(header.timestamp_frequency);
-    let gc = gc.finish(clock, derived.range.map_or(0..0, |range| range.start..range.end));
+    let gc = gc.finish(derived.range.map_or(0..0, |range| range.start..range.end));
     preamble.add_late_tables(&outcome.sections);
     Ok(Report {
         path,

@@ -8,7 +8,11 @@ use crate::output::escape::printable;
 use crate::output::units::{bytes, count, duration, plural};
 use typhon_analysis::clock::Clock;
 use typhon_analysis::gc::GcSummary;
+use typhon_trace::tables::{EventQueue, Tables};
 use typhon_trace::{FORMAT_VERSION, NoticeCode, Severity};
+
+/// Tracks, graphs, phases and queues named before the rest is only counted.
+const NAMES_MAX: usize = 12;
 
 /// Notices shown before the rest is only counted.
 const NOTICES_MAX: usize = 10;
@@ -24,10 +28,17 @@ pub(super) fn of(report: &Report) -> String {
     );
     let mut row = |label: &str, parts: &[String]| {
         let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() {
+            return;
+        }
         text.push_str(&format!("  {label:<10} {}\n", parts.join("   ")));
     };
     row("recorded", &recorded(report));
     row("engine", &engine(report));
+    for (index, line) in schedule(&report.preamble.tables).into_iter().enumerate() {
+        row(if index == 0 { "schedule" } else { "" }, &[line]);
+    }
+    row("queues", &queues(&report.preamble.tables));
     row("records", &records(report));
     row("sections", &sections(report));
     row("checksums", &[checksums(report)]);
@@ -68,6 +79,44 @@ fn engine(report: &Report) -> Vec<String> {
         format!("systems {}", tables.systems.len()),
         format!("archetypes {}", tables.archetypes.len()),
     ]
+}
+
+/// The tracks in the order in which they run, then a line for each graph of systems.
+fn schedule(tables: &Tables) -> Vec<String> {
+    let mut tracks: Vec<_> = tables.tracks.iter().collect();
+    tracks.sort_by_key(|track| track.order_index);
+    let names = tracks.iter().map(|track| printable(&track.name).into_owned());
+    let mut lines = Vec::new();
+    if !tracks.is_empty() {
+        lines.push(format!("{}: {}", plural(tracks.len() as u64, "track"), listed(names, ", ")));
+    }
+    for dag in tables.dags.iter().take(NAMES_MAX) {
+        let track = usize::try_from(dag.track_index).ok().and_then(|index| tables.tracks.get(index));
+        let track = track.map(|track| format!(" in {}", printable(&track.name))).unwrap_or_default();
+        let systems = tables.systems.iter().filter(|system| i32::from(system.dag_id) == dag.id).count();
+        let phases = listed(dag.phase_names.iter().map(|phase| printable(phase).into_owned()), " → ");
+        let systems = plural(systems as u64, "system");
+        lines.push(format!("graph {}{track}: {systems}, {phases}", printable(&dag.name)));
+    }
+    if tables.dags.len() > NAMES_MAX {
+        lines.push(format!("and {} graphs more (--json)", tables.dags.len() - NAMES_MAX));
+    }
+    lines
+}
+
+fn queues(tables: &Tables) -> Vec<String> {
+    let queue = |queue: &EventQueue| format!("{} ({} events)", printable(&queue.name), queue.capacity);
+    vec![listed(tables.event_queues.iter().map(queue), "   ")]
+}
+
+/// Names in one line, of which there may be too many.
+fn listed(names: impl ExactSizeIterator<Item = String>, separator: &str) -> String {
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let mut shown: Vec<String> = names.take(NAMES_MAX).collect();
+    if more > 0 {
+        shown.push(format!("and {more} more (--json)"));
+    }
+    shown.join(separator)
 }
 
 fn records(report: &Report) -> Vec<String> {

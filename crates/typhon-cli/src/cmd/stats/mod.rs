@@ -1,6 +1,7 @@
 //! `typhon trace stats`: where did the time go?
 
 pub(super) mod histogram;
+mod schedule;
 pub(super) mod text;
 
 use super::input::{Input, shown, trace_of};
@@ -26,6 +27,7 @@ use typhon_analysis::stats::{self, GroupBy, Row, Stats, StatsQuery};
 use typhon_analysis::survey::{self, Survey};
 use typhon_analysis::ticks::TickNotice;
 use typhon_trace::reader::{BlockFeed, Outcome, Preamble, ReadOptions, Sections, Source};
+use typhon_trace::tables::Tables;
 use typhon_trace::{Notice, Severity, TraceError};
 
 /// Ticks listed as the worst ones.
@@ -78,10 +80,13 @@ pub(super) struct Request {
 /// What came out.
 pub(super) struct Report {
     pub(super) stats: Stats,
+    /// Ticks and threads of the whole trace.
+    pub(super) survey: Survey,
+    /// Names of systems and queues.
+    pub(super) tables: Tables,
     pub(super) clock: Clock,
     /// The window asked for.
     pub(super) window: Option<TimeWindow>,
-    pub(super) origin_ticks: i64,
     pub(super) dropped_records: u64,
     pub(super) withheld_records: u64,
     pub(super) notices: Vec<Notice>,
@@ -97,7 +102,7 @@ pub(super) fn of_file(file: &File, path: &Path, request: &Request, style: &Style
         false => None,
     };
     let progress = Progress::new(style, "reading", size);
-    request.sum_up(feed()?, trace.preamble(), trace.sections(), survey.as_ref(), progress, path)
+    request.sum_up(feed()?, trace.preamble(), trace.sections(), survey, progress, path)
 }
 
 /// Ticks and threads of a whole trace.
@@ -141,13 +146,13 @@ impl Request {
         feed: BlockFeed<S>,
         preamble: &Preamble,
         sections: &Sections,
-        survey: Option<&Survey>,
+        survey: Option<Survey>,
         mut progress: Progress,
         path: &Path,
     ) -> Result<Report, Failure> {
         let clock = Clock::new(preamble.header.timestamp_frequency);
-        let origin_ticks = survey.map_or(0, |survey| survey.origin_ticks);
-        let window = match survey {
+        let origin_ticks = survey.as_ref().map_or(0, |survey| survey.origin_ticks);
+        let window = match &survey {
             Some(survey) => self.window.resolve(survey, clock)?,
             None => None,
         };
@@ -157,15 +162,16 @@ impl Request {
             filter: self.filter.as_ref(),
             window: window.as_ref(),
             context,
-            survey,
+            survey: survey.as_ref(),
         };
         let result = stats::run(feed, PipelineOptions::default(), query, |done| {
             progress.update(done);
             ControlFlow::Continue(())
         });
-        let (stats, outcome): (Stats, Outcome) = whole(result.map_err(|err| Failure::trace(path, err))?)?;
+        let (mut stats, outcome): (Stats, Outcome) = whole(result.map_err(|err| Failure::trace(path, err))?)?;
         Ok(Report {
-            origin_ticks: stats.survey.origin_ticks,
+            survey: survey.or(stats.new_survey.take()).unwrap_or_default(),
+            tables: preamble.tables.clone(),
             stats,
             clock,
             window,
@@ -189,7 +195,7 @@ pub(super) fn group_by(by: By) -> GroupBy {
 impl Report {
     /// Durations of the ticks in the window, ns, and the longest ones as (shown number, ns), worst first.
     fn tick_durations(&self) -> (Durations, Vec<(i64, u64)>) {
-        let ticks = &self.stats.survey.ticks;
+        let ticks = &self.survey.ticks;
         let (mut durations, mut worst) = (Durations::default(), Vec::new());
         for (start, ordinal) in ticks.starts().iter().zip(1u64..) {
             if self.window.as_ref().is_some_and(|window| !window.extent().contains(start)) {
@@ -198,10 +204,13 @@ impl Report {
             let Some(duration) = ticks.duration(ordinal) else { continue };
             let ns = self.clock.to_ns(duration).max(0) as u64;
             durations.push(ns);
-            worst.push((ticks.shown(ordinal), ns));
+            // Equal ones in order of time.
+            let place = worst.partition_point(|(_, other)| *other >= ns);
+            if place < WORST_TICKS {
+                worst.insert(place, (ticks.shown(ordinal), ns));
+                worst.truncate(WORST_TICKS);
+            }
         }
-        worst.sort_by_key(|(tick, ns)| (std::cmp::Reverse(*ns), *tick));
-        worst.truncate(WORST_TICKS);
         (durations, worst)
     }
 
@@ -221,7 +230,7 @@ fn document(report: &Report, args: &cli::Stats) -> Value {
     if args.top > 0 {
         rows.truncate(args.top);
     }
-    let relative = |ticks: i64| report.clock.to_ns(ticks.saturating_sub(report.origin_ticks));
+    let relative = |ticks: i64| report.clock.to_ns(ticks.saturating_sub(report.survey.origin_ticks));
     let observed = &report.stats.observed;
     json!({
         "schema": "typhon.stats/1",
@@ -235,6 +244,7 @@ fn document(report: &Report, args: &cli::Stats) -> Value {
         "rowCount": all,
         "ticks": ticks_json(report),
         "gc": report.stats.gc.as_ref().map(gc_json),
+        "schedule": schedule::document(report),
         "losses": losses_json(report),
     })
 }
@@ -270,7 +280,8 @@ fn ticks_json(report: &Report) -> Value {
         "p99Ns": nth(2),
         "maxNs": nth(3),
         "worst": worst,
-        "notices": report.stats.survey.ticks.notices().iter().map(tick_notice_json).collect::<Vec<_>>(),
+        "notToldApart": report.survey.ticks.not_told_apart(),
+        "notices": report.survey.ticks.notices().iter().map(tick_notice_json).collect::<Vec<_>>(),
     })
 }
 
@@ -312,6 +323,9 @@ fn losses_json(report: &Report) -> Value {
     }
     if report.withheld_records > 0 {
         losses.push(json!({ "what": "in-damaged-blocks", "count": report.withheld_records }));
+    }
+    if report.survey.more_infos > 0 {
+        losses.push(json!({ "what": "unread-thread-names", "count": report.survey.more_infos }));
     }
     if report.stats.inexact_self_times > 0 {
         losses.push(json!({ "what": "inexact-self-times", "count": report.stats.inexact_self_times }));

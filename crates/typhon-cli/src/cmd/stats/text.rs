@@ -1,6 +1,6 @@
 //! Statistics as tables for people.
 
-use super::Report;
+use super::{Report, schedule};
 use crate::cli;
 use crate::output::escape::printable;
 use crate::output::stream::Style;
@@ -8,7 +8,7 @@ use crate::output::table::{Align, Table};
 use crate::output::units::{count, duration, plural};
 use typhon_analysis::gc::{GcSummary, PauseSource};
 use typhon_analysis::stats::Row;
-use typhon_analysis::ticks::TickNotice;
+use typhon_analysis::ticks::{MAX_TICKS, Ticks};
 use unicode_width::UnicodeWidthStr;
 
 /// Continuation lines of a paragraph begin here, below its text.
@@ -16,8 +16,13 @@ const INDENT: usize = 8;
 
 pub(super) fn render(report: &Report, args: &cli::Stats, style: &Style) -> String {
     let mut text = table(report, args, style);
-    let paragraphs = [Some(ticks(report, style)), report.stats.gc.as_ref().map(gc), losses(report)];
-    for paragraph in paragraphs.into_iter().flatten() {
+    let schedule = match args.by {
+        cli::By::System => schedule::text(report, args.top, style),
+        _ => Vec::new(),
+    };
+    let gc = report.stats.gc.as_ref().map(gc);
+    let paragraphs = [ticks(report, style)].into_iter().chain(gc).chain(schedule).chain(losses(report));
+    for paragraph in paragraphs {
         text.push('\n');
         text.push_str(&paragraph);
         text.push('\n');
@@ -150,7 +155,7 @@ fn ns(value: u64) -> String {
 
 fn ticks(report: &Report, style: &Style) -> String {
     let (mut durations, worst) = report.tick_durations();
-    let all = &report.stats.survey.ticks;
+    let all = &report.survey.ticks;
     let Some(percentiles) = durations.percentiles([50.0, 95.0, 99.0, 100.0]) else {
         return String::from(match (all.starts(), &report.window) {
             ([], _) => "ticks   none was recorded (no TickStart)",
@@ -170,23 +175,21 @@ fn ticks(report: &Report, style: &Style) -> String {
     );
     text.push('\n');
     text.push_str(&wrapped([format!("{:INDENT$}worst:", "")].into_iter().chain(worst), "  ", style.width()));
-    if let Some(remark) = tick_remark(all.notices()) {
+    if let Some(remark) = tick_remark(all) {
         text.push_str(&format!("\n{:INDENT$}{remark}", ""));
     }
     text
 }
 
 /// What is odd about the numbering; `--json` lists every case.
-fn tick_remark(notices: &[TickNotice]) -> Option<String> {
-    let missing = notices.iter().map(|notice| match notice {
-        TickNotice::Gap { missing, .. } => u64::try_from(*missing).unwrap_or(0),
-        TickNotice::AnchorsDisagree { .. } | TickNotice::AnchorBehind { .. } => 0,
-    });
-    let missing: u64 = missing.fold(0, u64::saturating_add);
-    let odd = notices.iter().filter(|notice| !matches!(notice, TickNotice::Gap { .. })).count() as u64;
+fn tick_remark(ticks: &Ticks) -> Option<String> {
+    let (missing, odd, more) = (ticks.missing(), ticks.contradictions(), ticks.not_told_apart());
     let parts: Vec<String> = [
         (missing > 0).then(|| format!("{} not recorded", plural(missing, "tick"))),
         (odd > 0).then(|| format!("{} with contradictory numbers", plural(odd, "tick"))),
+        (more > 0).then(|| {
+            format!("{} beyond the first {} not told apart", plural(more, "tick"), count(MAX_TICKS as u64))
+        }),
     ]
     .into_iter()
     .flatten()
@@ -249,6 +252,9 @@ fn losses(report: &Report) -> Option<String> {
     }
     if report.withheld_records > 0 {
         parts.push(format!("{} in damaged blocks", count(report.withheld_records)));
+    }
+    if report.survey.more_infos > 0 {
+        parts.push(format!("{} of threads", plural(report.survey.more_infos, "name")));
     }
     if report.stats.inexact_self_times > 0 {
         parts.push(format!("{} self times may be too large", count(report.stats.inexact_self_times)));
