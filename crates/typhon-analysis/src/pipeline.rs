@@ -11,7 +11,8 @@
 //!
 //! **Invariants**
 //! - Results, verdicts, totals and notices do not depend on the number of threads.
-//! - Memory is bounded: workers wait while [`PipelineOptions::window`] batches are unfinished or not yet in order.
+//! - Memory is bounded: workers wait while [`PipelineOptions::window`] batches, or 16 MiB of records, are unfinished or not
+//!   yet in order. A block of 64 KiB can unpack to 16 MiB.
 //! - The calling thread never waits for a worker that is gone: one that panics stops the others, and the panic goes on
 //!   in the caller.
 
@@ -103,9 +104,13 @@ where
     }
 }
 
+/// Unpacked bytes in work or waiting for their turn before no further batch is read.
+const MAX_UNPACKED_BYTES: u64 = 16 << 20;
+
 /// One batch of results, or the fault that ended reading.
 struct Batch<T> {
     turn: u64,
+    unpacked_bytes: u64,
     blocks: Result<Vec<(BlockSummary, T)>, TraceError>,
 }
 
@@ -122,12 +127,14 @@ struct TurnState<S> {
     next_turn: u64,
     /// Turns whose results are in order.
     settled: u64,
+    /// Size of the records in all other turns.
+    unsettled_bytes: u64,
     stop: bool,
 }
 
 impl<S: Source> Turns<S> {
     fn new(feed: BlockFeed<S>, options: PipelineOptions) -> Self {
-        let state = TurnState { feed, next_turn: 0, settled: 0, stop: false };
+        let state = TurnState { feed, next_turn: 0, settled: 0, unsettled_bytes: 0, stop: false };
         Self {
             state: Mutex::new(state),
             moved: Condvar::new(),
@@ -148,7 +155,10 @@ impl<S: Source> Turns<S> {
         used: &mut usize,
     ) -> Option<(u64, Result<(), TraceError>)> {
         let mut state = self.lock();
-        while !state.stop && state.next_turn >= state.settled + self.window {
+        let is_full = |state: &TurnState<S>| {
+            state.next_turn >= state.settled + self.window || state.unsettled_bytes >= MAX_UNPACKED_BYTES
+        };
+        while !state.stop && is_full(&state) {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.stop {
@@ -157,13 +167,17 @@ impl<S: Source> Turns<S> {
         let turn = state.next_turn;
         state.next_turn += 1;
         let result = fill(&mut state.feed, buffers, used, self.batch_bytes);
+        state.unsettled_bytes += unpacked_bytes(&buffers[..*used]);
         // Nothing more to read: the others stop once they are done with what they have.
         state.stop = !matches!(result, Ok(Filled::Full));
         Some((turn, result.map(|_| ())))
     }
 
-    fn settle(&self) {
-        self.lock().settled += 1;
+    fn settle(&self, unpacked_bytes: u64) {
+        let mut state = self.lock();
+        state.settled += 1;
+        state.unsettled_bytes -= unpacked_bytes;
+        drop(state);
         self.moved.notify_all();
     }
 
@@ -180,8 +194,13 @@ impl<S: Source> Turns<S> {
 /// What a block adds to a batch: its stored bytes, or more when it unpacks to a multiple of the usual.
 fn work_bytes(block: &BlockBuffer) -> usize {
     const USUAL_RATIO: usize = 4;
-    let unpacked = block.summary().map_or(0, |summary| summary.entry.header.uncompressed_bytes as usize);
-    block.stored().len().max(unpacked / USUAL_RATIO)
+    block.stored().len().max(unpacked_bytes(std::slice::from_ref(block)) as usize / USUAL_RATIO)
+}
+
+/// What the records of these blocks take, as their headers state.
+fn unpacked_bytes(blocks: &[BlockBuffer]) -> u64 {
+    let summaries = blocks.iter().filter_map(BlockBuffer::summary);
+    summaries.map(|summary| u64::from(summary.entry.header.uncompressed_bytes)).sum()
 }
 
 enum Filled {
@@ -237,6 +256,7 @@ fn work<S: Source, T>(turns: &Turns<S>, mut map: impl FnMut(&BlockBuffer) -> T, 
     let mut buffers = Vec::new();
     let mut used = 0;
     while let Some((turn, read)) = turns.take(&mut buffers, &mut used) {
+        let unpacked_bytes = unpacked_bytes(&buffers[..used]);
         let mut blocks = Vec::with_capacity(used);
         for buffer in &mut buffers[..used] {
             buffer.decode();
@@ -246,7 +266,7 @@ fn work<S: Source, T>(turns: &Turns<S>, mut map: impl FnMut(&BlockBuffer) -> T, 
         // Blocks before a read fault are results like any other.
         let batches = [Ok(blocks)].into_iter().chain(read.err().map(Err));
         for blocks in batches {
-            if results.send(Batch { turn, blocks }).is_err() {
+            if results.send(Batch { turn, unpacked_bytes, blocks }).is_err() {
                 return;
             }
         }
@@ -263,15 +283,15 @@ fn in_order<S: Source, T, E: From<TraceError>>(
     let mut early = BTreeMap::new();
     let mut next = 0;
     let mut fault = None;
-    for Batch { turn, blocks } in results {
+    for Batch { turn, unpacked_bytes, blocks } in results {
         match blocks {
-            Ok(blocks) => drop(early.insert(turn, blocks)),
+            Ok(blocks) => drop(early.insert(turn, (unpacked_bytes, blocks))),
             // Reading stops at the first fault, so there is at most one, and it is behind every block.
             Err(error) => fault = Some(error),
         }
-        while let Some(blocks) = early.remove(&next) {
+        while let Some((unpacked_bytes, blocks)) = early.remove(&next) {
             next += 1;
-            turns.settle();
+            turns.settle(unpacked_bytes);
             for (summary, payload) in blocks {
                 sequencer.push(summary, payload);
             }
