@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::filter::{Facts, FieldFact, Number, SystemRef};
+use crate::placing::Place;
 use crate::units::TimeUnit;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -135,6 +136,8 @@ pub struct RecordFacts<'a> {
     pub thread: Option<&'a str>,
     /// Number of the tick, as the caller counts ticks.
     pub tick: u64,
+    /// Where a span lies among the others; `None` for instants, and when the caller does not know.
+    pub place: Option<Place>,
 }
 
 impl Facts for RecordFacts<'_> {
@@ -156,6 +159,14 @@ impl Facts for RecordFacts<'_> {
 
     fn dur_ns(&self) -> Option<i64> {
         self.record.span().map(|span| self.context.clock.to_ns(span.duration))
+    }
+
+    fn self_ns(&self) -> Option<i64> {
+        self.place.map(|place| self.context.clock.to_ns(place.self_ticks))
+    }
+
+    fn depth(&self) -> Option<u32> {
+        self.place.map(|place| place.depth)
     }
 
     fn span_id(&self) -> Option<u64> {
@@ -255,6 +266,7 @@ mod tests {
             context: &context,
             thread: Some("Worker-1"),
             tick: 12,
+            place: Some(Place { self_ticks: 20, depth: 2 }),
         };
         assert_eq!(facts.name().as_deref(), Some("Move"));
         assert_eq!((facts.ts_ns(), facts.dur_ns()), (50_000, Some(30_000)));
@@ -263,6 +275,8 @@ mod tests {
             ("thread~^Worker tick=12 slot=3", true),
             ("field.systemIdx=5", false),
             ("dur>30us", false),
+            ("self=20us depth=2", true),
+            ("self>=30us | depth<2", false),
         ] {
             assert_eq!(filter::parse(text).unwrap().matches(&facts), expected, "{text}");
         }

@@ -16,6 +16,7 @@ pub mod gc;
 pub mod nesting;
 pub mod ordered;
 pub mod pipeline;
+pub mod placing;
 pub mod quantile;
 pub mod rank_sum;
 pub mod schedule;

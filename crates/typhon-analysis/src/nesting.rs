@@ -115,11 +115,18 @@ pub struct LaneNesting<T> {
     roots: Vec<Root>,
     settled_until: i64,
     inexact: u64,
+    enclosed_later: u64,
 }
 
 impl<T> Default for LaneNesting<T> {
     fn default() -> Self {
-        Self { pending: Vec::new(), roots: Vec::new(), settled_until: i64::MIN, inexact: 0 }
+        Self {
+            pending: Vec::new(),
+            roots: Vec::new(),
+            settled_until: i64::MIN,
+            inexact: 0,
+            enclosed_later: 0,
+        }
     }
 }
 
@@ -147,6 +154,17 @@ impl<T: Copy> LaneNesting<T> {
     /// or a later parent's edge fell between intervals that had been merged to save memory.
     pub fn inexact(&self) -> u64 {
         self.inexact
+    }
+
+    /// Settled intervals that a later span turned out to enclose. Their self times are right, but the depths that were
+    /// told of them and of the spans inside are too small.
+    pub fn enclosed_later(&self) -> u64 {
+        self.enclosed_later
+    }
+
+    /// What waits.
+    pub(crate) fn items(&self) -> impl Iterator<Item = T> {
+        self.pending.iter().map(|span| span.item)
     }
 
     /// Nests the older part of what waits (by end) and hands it to `emit`; keeps the newer part.
@@ -191,8 +209,13 @@ impl<T: Copy> LaneNesting<T> {
         let settled = self.roots.split_off(untouched);
         let mut roots = settled.as_slice();
         let mut newest_end = i64::MIN;
-        let mut walk =
-            Walk { stack: Vec::new(), outermost_settled: None, roots: &mut self.roots, emit: &mut emit };
+        let mut walk = Walk {
+            stack: Vec::new(),
+            outermost_settled: None,
+            enclosed_later: 0,
+            roots: &mut self.roots,
+            emit: &mut emit,
+        };
         for span in sorted.iter() {
             newest_end = newest_end.max(span.end);
             while let Some((root, rest)) = roots.split_first().filter(|(root, _)| root.is_before(span)) {
@@ -214,6 +237,7 @@ impl<T: Copy> LaneNesting<T> {
             walk.open(*root, None);
         }
         walk.close_until(i64::MAX);
+        self.enclosed_later += walk.enclosed_later;
         self.settled_until = self.settled_until.max(newest_end);
         self.merge_roots();
     }
@@ -289,6 +313,7 @@ struct Walk<'e, T, F: FnMut(Nesting<T>)> {
     stack: Vec<Open<T>>,
     /// Place in the stack of the outermost interval that an earlier step settled.
     outermost_settled: Option<usize>,
+    enclosed_later: u64,
     roots: &'e mut Vec<Root>,
     emit: &'e mut F,
 }
@@ -327,6 +352,7 @@ impl<T: Copy, F: FnMut(Nesting<T>)> Walk<'_, T, F> {
             (self.emit)(Nesting::Begin { span, depth: self.stack.len() as u32, is_late });
         } else {
             self.outermost_settled.get_or_insert(self.stack.len());
+            self.enclosed_later += u64::from(!self.stack.is_empty());
         }
         self.stack.push(Open { root, children_ticks: 0, item });
         true

@@ -12,6 +12,8 @@ struct Sample {
     tick: u64,
     ts_ns: i64,
     dur_ns: Option<i64>,
+    self_ns: Option<i64>,
+    depth: Option<u32>,
     span: Option<u64>,
     parent: Option<u64>,
     trace: Option<&'static str>,
@@ -37,6 +39,12 @@ impl Facts for Sample {
     }
     fn dur_ns(&self) -> Option<i64> {
         self.dur_ns
+    }
+    fn self_ns(&self) -> Option<i64> {
+        self.self_ns
+    }
+    fn depth(&self) -> Option<u32> {
+        self.depth
     }
     fn span_id(&self) -> Option<u64> {
         self.span
@@ -265,8 +273,8 @@ fn errors_point_at_the_column() {
         ("tick=5..x", 9, 1, "not a number"),
         ("tick>5..6", 6, 4, "goes with"),
         ("=5", 1, 1, "key is missing"),
-        ("self>1us", 1, 4, "the spans around it"),
-        ("depth=1", 1, 5, "the spans around it"),
+        ("depth>5us", 7, 3, "not"),
+        ("self~5", 1, 4, "is a number"),
         ("slot=1 and slot=2", 8, 3, "no operator"),
         ("field.tsn>5ms", 11, 3, "not a time"),
     ] {

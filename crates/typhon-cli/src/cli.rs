@@ -260,6 +260,15 @@ pub(crate) struct Diff {
     /// Only this time of the second trace
     #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
     pub(crate) range_b: Option<String>,
+    /// Only these ticks of the first trace, numbered as in `stats`: one number, or a range such as 10..20
+    #[arg(long, value_name = "A..B")]
+    pub(crate) ticks_a: Option<String>,
+    /// Only these ticks of the second trace
+    #[arg(long, value_name = "A..B")]
+    pub(crate) ticks_b: Option<String>,
+    /// Only records that pass this filter
+    #[arg(long = "where", value_name = "FILTER")]
+    pub(crate) filter: Option<String>,
     /// Smallest change of the mean that counts
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     pub(crate) threshold: String,
@@ -373,7 +382,7 @@ pub(crate) struct Repair {
   trace     a valid trace file with the same tables, holding the selected records and what
             is needed to understand them: thread names, query definitions, capacities.
             Without a selection it is a copy with checksums.
-  csv       one line a record
+  csv       one line a record; ticks and threads by time, as in `stats`, and self times
   perfetto  protobuf for ui.perfetto.dev and its trace processor
   chrome    JSON for about:tracing, Speedscope and others; perfetto is better for large files
 
@@ -397,6 +406,9 @@ pub(crate) struct Export {
     pub(crate) to: Target,
     #[command(flatten)]
     pub(crate) selection: Selection,
+    /// Only the time of these ticks, numbered as in `stats`: one number, or a range such as 10..20
+    #[arg(long, value_name = "A..B")]
+    pub(crate) ticks: Option<String>,
     /// Compress the output with gzip (not for traces, whose blocks are compressed already)
     #[arg(long)]
     pub(crate) compress: bool,

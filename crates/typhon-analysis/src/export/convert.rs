@@ -6,6 +6,8 @@ use crate::facts::{RecordFacts, TimeWindow, TraceContext};
 use crate::filter::Filter;
 use crate::nesting::{LaneNesting, Nesting};
 use crate::pipeline::{PipelineOptions, map_blocks};
+use crate::placing::{self, Placer};
+use crate::stats::copy_events;
 use crate::survey::Survey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
@@ -14,7 +16,7 @@ use std::sync::LazyLock;
 use typhon_trace::TraceError;
 use typhon_trace::decode::{self, Value};
 use typhon_trace::reader::{BlockFeed, Outcome, Source};
-use typhon_trace::record::Record;
+use typhon_trace::record::{Record, RecordWalk};
 use typhon_trace::registry::{self, GaugeValueKind, id};
 
 /// Parents on other threads that are remembered for arrows; beyond, arrows are left out and counted.
@@ -248,21 +250,29 @@ pub fn convert<S: Source + Send>(
     mut progress: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Option<Conversion>, ConvertError> {
     let mut converter = Converter::new(query, sink);
-    let copy = || {
-        |block: &typhon_trace::reader::BlockBuffer| {
-            let mut bytes = Vec::with_capacity(block.walked().len());
-            block.events().for_each(|record| bytes.extend_from_slice(record.bytes()));
-            bytes
-        }
-    };
-    let outcome = map_blocks(feed, options, copy, |block| {
-        let end = block.summary.entry.end();
-        if block.delivered {
-            converter.block(block.payload)?;
-        }
-        Ok::<_, ConvertError>(progress(end))
-    })?;
+    let mut placer = query.filter.filter(|filter| filter.needs_places()).map(|_| Placer::default());
+    let outcome = map_blocks(
+        feed,
+        options,
+        || copy_events,
+        |block| {
+            let end = block.summary.entry.end();
+            match &mut placer {
+                _ if !block.delivered => {}
+                None => converter.block(block.payload, &[])?,
+                Some(placer) => {
+                    placer.push(block.payload, |bytes, see| RecordWalk::new(bytes).for_each(see));
+                    converter.placed_blocks(placer)?;
+                }
+            }
+            Ok::<_, ConvertError>(progress(end))
+        },
+    )?;
     let Some(outcome) = outcome else { return Ok(None) };
+    if let Some(placer) = &mut placer {
+        placer.finish();
+        converter.placed_blocks(placer)?;
+    }
     let exported = converter.finish()?;
     Ok(Some(Conversion { exported, outcome }))
 }
@@ -353,7 +363,16 @@ impl<'a, K: EventSink> Converter<'a, K> {
         Self { query, out, lanes: BTreeMap::new(), pages: Pages::default(), pending: 0 }
     }
 
-    fn block(&mut self, bytes: Vec<u8>) -> io::Result<()> {
+    fn placed_blocks(&mut self, placer: &mut Placer<Vec<u8>>) -> io::Result<()> {
+        while let Some((bytes, places)) = placer.pop() {
+            self.block(bytes, &places)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a block; `places` are those of its spans, when the filter asks for them.
+    fn block(&mut self, bytes: Vec<u8>, places: &[placing::Place]) -> io::Result<()> {
+        let mut places = places.iter().copied();
         let page = self.pages.reserve();
         let (mut offset, mut waiting) = (0, 0);
         while let Ok(record) = Record::parse(&bytes[offset..]) {
@@ -361,10 +380,12 @@ impl<'a, K: EventSink> Converter<'a, K> {
             let at = offset as u32;
             offset += record.size();
             let thread = self.query.survey.threads.index_at(record.slot(), record.timestamp()).unwrap_or(0);
-            if !self.query.includes(&record, thread) {
+            let span = record.span();
+            let place = span.and_then(|_| places.next());
+            if !self.query.includes(&record, thread, place) {
                 continue;
             }
-            let Some(span) = record.span() else {
+            let Some(span) = span else {
                 self.out.instant(&record, thread)?;
                 continue;
             };
@@ -438,7 +459,7 @@ impl<'a> ConvertQuery<'a> {
         self.context.clock.to_ns(ticks)
     }
 
-    fn includes(&self, record: &Record<'_>, thread: usize) -> bool {
+    fn includes(&self, record: &Record<'_>, thread: usize, place: Option<placing::Place>) -> bool {
         if self.window.is_some_and(|window| !window.includes(record)) {
             return false;
         }
@@ -449,6 +470,7 @@ impl<'a> ConvertQuery<'a> {
             context: self.context,
             thread: thread.and_then(|thread| thread.name.as_deref()),
             tick: u64::try_from(self.survey.ticks.tick_at(record.timestamp())).unwrap_or(0),
+            place,
         })
     }
 }

@@ -17,6 +17,11 @@ impl Filter {
     pub fn needs_survey(&self) -> bool {
         self.root.mentions(&|key| matches!(key, Key::Tick | Key::Thread))
     }
+
+    /// Does it ask for the self time or the depth of a span, which follow from the spans around it?
+    pub fn needs_places(&self) -> bool {
+        self.root.mentions(&|key| matches!(key, Key::SelfTime | Key::Depth))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -18,6 +18,10 @@ pub trait Facts {
     fn ts_ns(&self) -> i64;
     /// Duration in nanoseconds; spans only.
     fn dur_ns(&self) -> Option<i64>;
+    /// Duration without that of the spans directly inside, in nanoseconds; spans only.
+    fn self_ns(&self) -> Option<i64>;
+    /// Spans of the same slot around this one; spans only.
+    fn depth(&self) -> Option<u32>;
     /// Span id; spans only.
     fn span_id(&self) -> Option<u64>;
     /// Parent's span id; spans with a parent only.
@@ -108,6 +112,8 @@ fn number_of<F: Facts + ?Sized>(key: &Key, facts: &F) -> Option<Number> {
         Key::Tick => facts.tick().into(),
         Key::Ts => facts.ts_ns().into(),
         Key::Dur => facts.dur_ns()?.into(),
+        Key::SelfTime => facts.self_ns()?.into(),
+        Key::Depth => facts.depth()?.into(),
         Key::Site => facts.site_id()?.into(),
         Key::Span => facts.span_id()?.into(),
         Key::Parent => facts.parent_span_id()?.into(),

@@ -17,6 +17,8 @@ pub(crate) enum Key {
     Tick,
     Ts,
     Dur,
+    SelfTime,
+    Depth,
     Site,
     Span,
     Parent,
@@ -36,14 +38,13 @@ const PLAIN_KEYS: &[(&str, Key)] = &[
     ("tick", Key::Tick),
     ("ts", Key::Ts),
     ("dur", Key::Dur),
+    ("self", Key::SelfTime),
+    ("depth", Key::Depth),
     ("site", Key::Site),
     ("span", Key::Span),
     ("parent", Key::Parent),
     ("trace", Key::Trace),
 ];
-
-/// Keys of the language that need the nesting of all spans and so cannot be answered record by record.
-const NESTING_KEYS: &[&str] = &["self", "depth"];
 
 const FIELD_PREFIX: &str = "field.";
 
@@ -61,13 +62,6 @@ impl Key {
         }
         if let Some((_, key)) = PLAIN_KEYS.iter().find(|(name, _)| *name == word) {
             return Ok(key.clone());
-        }
-        if NESTING_KEYS.contains(&word) {
-            let message = format!(
-                "`{word}` is not supported in filters, which see one record at a time and not the spans around it; \
-                 `typhon trace stats --self` shows self times"
-            );
-            return Err(UnknownKey { message, nearest: None });
         }
         Err(UnknownKey { message: format!("unknown key `{word}`"), nearest: Self::nearest(word) })
     }

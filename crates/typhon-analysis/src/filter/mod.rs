@@ -6,10 +6,10 @@
 //!
 //! - Terms joined by spaces must all hold; `|` is *or*, `!` is *not*, parentheses group. *And* binds tighter.
 //! - A term is `key op value`; a word alone is a substring of the record's name, whatever its case.
-//! - Keys: `kind id name family thread slot system tick ts dur site span parent trace field.NAME`.
+//! - Keys: `kind id name family thread slot system tick ts dur self depth site span parent trace field.NAME`.
 //! - Operators: `= != < <= > >= ~`. `=` and `!=` take globs (`*`) for text and ranges for numbers: `a..b` holds b
 //!   out, `a..=b` includes it, and either end may be missing. `~` is a regular expression found anywhere in the text.
-//! - Units: `ns us ms s`, `KiB MiB GiB`, `k M`. A plain number for `ts` and `dur` is in nanoseconds.
+//! - Units: `ns us ms s`, `KiB MiB GiB`, `k M`. A plain number for `ts`, `dur` and `self` is in nanoseconds.
 //! - Values with spaces, `|`, `(`, `)` or a leading quote are quoted: `name~"Commit|Rollback"`. Within quotes `\"`
 //!   and `\\` stand for the second character; any other backslash is itself.
 //!

@@ -174,8 +174,10 @@ impl Compiler<'_, '_> {
                 self.kinds_where(literal, &test, families, |kind| kind.family)
             }
             Key::Name | Key::Thread | Key::Trace => Ok(Test::Text(self.text(key, op, literal)?)),
-            Key::Ts | Key::Dur => Ok(Test::Number(self.number(key, op, literal, Dimension::Time)?)),
-            Key::Slot | Key::Tick | Key::Span | Key::Parent => {
+            Key::Ts | Key::Dur | Key::SelfTime => {
+                Ok(Test::Number(self.number(key, op, literal, Dimension::Time)?))
+            }
+            Key::Slot | Key::Tick | Key::Depth | Key::Span | Key::Parent => {
                 Ok(Test::Number(self.number(key, op, literal, Dimension::Plain)?))
             }
             Key::System | Key::Site if looks_numeric(op, literal) => {

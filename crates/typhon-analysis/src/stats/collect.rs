@@ -131,6 +131,7 @@ impl<'a> StatsCollector<'a> {
             schedule: self.schedule.finish(),
             observed,
             inexact_self_times: inexact,
+            too_shallow_spans: 0,
             new_survey,
         }
     }

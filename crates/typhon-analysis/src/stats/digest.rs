@@ -4,6 +4,7 @@ use super::{GroupBy, StatsQuery};
 use crate::facts::{RecordFacts, system_index};
 use crate::filter::Filter;
 use crate::gc::GcCollector;
+use crate::placing::Place;
 use crate::schedule::ScheduleCollector;
 use crate::survey::{SurveyCollector, bounded_text};
 use std::collections::HashMap;
@@ -50,12 +51,20 @@ pub struct BlockDigest {
 }
 
 impl StatsQuery<'_> {
-    /// Shrinks the events of one block, with room for `spans` spans from the start.
-    pub fn digest<'r>(&self, events: impl Iterator<Item = Record<'r>>, spans: usize) -> BlockDigest {
+    /// Shrinks the events of one block, with room for `spans` spans from the start. `places` are those of its spans, in
+    /// order; none when no filter asks for them ([`Filter::needs_places`]).
+    pub fn digest<'r>(
+        &self,
+        events: impl Iterator<Item = Record<'r>>,
+        spans: usize,
+        places: &[Place],
+    ) -> BlockDigest {
+        let mut places = places.iter().copied();
         let mut keys = Keys::default();
         let mut digest = BlockDigest { spans: Vec::with_capacity(spans), ..BlockDigest::default() };
         for record in events {
             let span = record.span();
+            let place = span.and_then(|_| places.next());
             if self.survey.is_none() {
                 digest.survey.observe_with(&record, span.as_ref());
             }
@@ -65,7 +74,7 @@ impl StatsQuery<'_> {
             if is_in_window {
                 digest.schedule.observe(&record, self.context.clock);
             }
-            let is_in = is_in_window && self.passes_filter(&record);
+            let is_in = is_in_window && self.passes_filter(&record, place);
             let key = if is_in { self.key(&record, &mut keys) } else { None };
             match span {
                 Some(span) => digest.spans.push(entry(&record, &span, key)),
@@ -83,11 +92,11 @@ impl StatsQuery<'_> {
     }
 
     #[inline]
-    fn passes_filter(&self, record: &Record<'_>) -> bool {
-        self.filter.is_none_or(|filter| self.passes(filter, record))
+    fn passes_filter(&self, record: &Record<'_>, place: Option<Place>) -> bool {
+        self.filter.is_none_or(|filter| self.passes(filter, record, place))
     }
 
-    fn passes(&self, filter: &Filter, record: &Record<'_>) -> bool {
+    fn passes(&self, filter: &Filter, record: &Record<'_>, place: Option<Place>) -> bool {
         let at = record.timestamp();
         let thread = self.survey.and_then(|survey| survey.threads.at(record.slot(), at));
         let tick = self.survey.map_or(0, |survey| survey.ticks.tick_at(at));
@@ -96,6 +105,7 @@ impl StatsQuery<'_> {
             context: &self.context,
             thread: thread.and_then(|thread| thread.name.as_deref()),
             tick: u64::try_from(tick).unwrap_or(0),
+            place,
         })
     }
 

@@ -20,11 +20,12 @@ pub use rows::{Row, Stats};
 use crate::facts::{TimeWindow, TraceContext};
 use crate::filter::Filter;
 use crate::pipeline::{PipelineOptions, map_blocks};
+use crate::placing::Placer;
 use crate::survey::Survey;
 use std::ops::ControlFlow;
 use typhon_trace::TraceError;
 use typhon_trace::reader::{BlockBuffer, BlockFeed, Outcome, Source};
-use typhon_trace::record::SPAN_HEADER_BYTES;
+use typhon_trace::record::{RecordWalk, SPAN_HEADER_BYTES};
 
 /// What a row stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,11 +68,14 @@ pub fn run<S: Source + Send>(
     query: StatsQuery<'_>,
     mut progress: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Option<(Stats, Outcome)>, TraceError> {
+    if query.filter.is_some_and(Filter::needs_places) {
+        return run_placed(feed, options, query, progress);
+    }
     let mut collector = StatsCollector::new(query);
     let digest = || {
         |block: &BlockBuffer| {
             // What is stated in the block may be anything; this is what fits into it.
-            query.digest(block.events(), block.walked().len() / SPAN_HEADER_BYTES)
+            query.digest(block.events(), block.walked().len() / SPAN_HEADER_BYTES, &[])
         }
     };
     let outcome = map_blocks(feed, options, digest, |block| {
@@ -82,4 +86,47 @@ pub fn run<S: Source + Send>(
         Ok::<_, TraceError>(progress(end))
     })?;
     Ok(outcome.map(|outcome| (collector.finish(), outcome)))
+}
+
+/// The same when the filter must know the place of every span: blocks are shrunk in order, once their spans are placed.
+fn run_placed<S: Source + Send>(
+    feed: BlockFeed<S>,
+    options: PipelineOptions,
+    query: StatsQuery<'_>,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Option<(Stats, Outcome)>, TraceError> {
+    let mut collector = StatsCollector::new(query);
+    let mut placer = Placer::default();
+    let mut absorb_placed = |placer: &mut Placer<Vec<u8>>| {
+        while let Some((bytes, places)) = placer.pop() {
+            collector.absorb(query.digest(RecordWalk::new(&bytes), places.len(), &places));
+        }
+    };
+    let outcome = map_blocks(
+        feed,
+        options,
+        || copy_events,
+        |block| {
+            if block.delivered {
+                placer.push(block.payload, |bytes, see| RecordWalk::new(bytes).for_each(see));
+                absorb_placed(&mut placer);
+            }
+            Ok::<_, TraceError>(progress(block.summary.entry.end()))
+        },
+    )?;
+    placer.finish();
+    absorb_placed(&mut placer);
+    let finish = |outcome| {
+        let mut stats = collector.finish();
+        stats.too_shallow_spans = placer.too_shallow();
+        (stats, outcome)
+    };
+    Ok(outcome.map(finish))
+}
+
+/// The events of a block, which is reused, in one piece.
+pub(crate) fn copy_events(block: &BlockBuffer) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(block.walked().len());
+    block.events().for_each(|record| bytes.extend_from_slice(record.bytes()));
+    bytes
 }

@@ -96,6 +96,8 @@ pub struct Stats {
     pub observed: Range<i64>,
     /// Spans whose self time may be too large because they came out of order in a file too big to keep.
     pub inexact_self_times: u64,
+    /// Outermost intervals whose depth a filter saw too small, for the same reason.
+    pub too_shallow_spans: u64,
     /// Phases, skipped systems, queues and overload in the window.
     pub schedule: Schedule,
     /// Ticks and threads of the whole trace; `None` when the query brought a survey.

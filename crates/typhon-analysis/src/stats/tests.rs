@@ -129,7 +129,11 @@ fn table(samples: &[Sample], block_records: usize, max_pending: usize) -> (Table
         .with_limits(StatsLimits { pending_spans: max_pending, ..StatsLimits::default() });
     for block in samples.chunks(block_records) {
         let bytes: Vec<Vec<u8>> = block.iter().map(Sample::bytes).collect();
-        collector.absorb(query.digest(bytes.iter().map(|bytes| Record::parse(bytes).unwrap()), block.len()));
+        collector.absorb(query.digest(
+            bytes.iter().map(|bytes| Record::parse(bytes).unwrap()),
+            block.len(),
+            &[],
+        ));
     }
     let stats = collector.finish();
     let rows = stats.rows.iter().map(|row| {

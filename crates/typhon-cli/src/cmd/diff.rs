@@ -2,9 +2,10 @@
 
 use super::input::open_file_trace;
 use super::notices;
+use super::selection::parse_where;
 use super::stats::{Report, Request, group_by, of_file};
 use super::window::Window;
-use crate::cli::{self, Diff};
+use crate::cli::Diff;
 use crate::failure::Failure;
 use crate::output::escape::printable;
 use crate::output::json;
@@ -28,8 +29,8 @@ pub(crate) fn run(args: &Diff, style: &Style) -> Result<u8, Failure> {
     }
     let options =
         DiffOptions { threshold: percent(&args.threshold)?, max_p: args.max_p, min_count: args.min_count };
-    let a = side(&args.a, args.range_a.as_deref(), args.by, style)?;
-    let b = side(&args.b, args.range_b.as_deref(), args.by, style)?;
+    let a = side(&args.a, [&args.range_a, &args.ticks_a], args, style)?;
+    let b = side(&args.b, [&args.range_b, &args.ticks_b], args, style)?;
     let rows = diff(&a.stats.rows, &b.stats.rows, options);
     let changed = rows.iter().filter(|row| row.change.is_significant()).count();
     if style.json {
@@ -40,8 +41,17 @@ pub(crate) fn run(args: &Diff, style: &Style) -> Result<u8, Failure> {
     Ok(if changed > 0 { CHANGED } else { 0 })
 }
 
-fn side(path: &Path, range: Option<&str>, by: cli::By, style: &Style) -> Result<Report, Failure> {
-    let request = Request { group_by: group_by(by), filter: None, window: Window::new(range, None)? };
+fn side(
+    path: &Path,
+    [range, ticks]: [&Option<String>; 2],
+    args: &Diff,
+    style: &Style,
+) -> Result<Report, Failure> {
+    let request = Request {
+        group_by: group_by(args.by),
+        filter: args.filter.as_deref().map(parse_where).transpose()?,
+        window: Window::new(range.as_deref(), ticks.as_deref())?,
+    };
     let (file, _) = open_file_trace(path)?;
     let report = of_file(&file, path, &request, style)?;
     notices::warn(style, path, &report.notices);

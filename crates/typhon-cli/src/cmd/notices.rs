@@ -1,6 +1,7 @@
 //! Notices for people and as JSON.
 
 use super::input::suggested;
+use super::portions::PlaceFaults;
 use crate::output::escape::printable;
 use crate::output::stream::Style;
 use crate::output::units;
@@ -66,6 +67,22 @@ pub(crate) fn warn(style: &Style, path: &Path, notices: &[Notice]) {
         style.say(&format!(
             "warning: the trace is damaged in {found}\n  -> typhon trace verify {}",
             suggested(path)
+        ));
+    }
+}
+
+/// Says which places of spans may be off, of a filter or a column that is about them.
+pub(crate) fn say_place_faults(style: &Style, faults: PlaceFaults) {
+    if faults.inexact > 0 {
+        style.say(&format!(
+            "note: {} may be too large, as spans came far out of order",
+            units::plural(faults.inexact, "self time")
+        ));
+    }
+    if faults.too_shallow > 0 {
+        style.say(&format!(
+            "note: {} and those of the spans inside are too small: what is around them ended too late",
+            units::plural(faults.too_shallow, "depth")
         ));
     }
 }

@@ -15,7 +15,9 @@ use std::thread::available_parallelism;
 use typhon_analysis::facts::{RecordFacts, TraceContext};
 use typhon_analysis::ordered::{Ordered, with_workers};
 use typhon_analysis::pipeline::{PipelineOptions, map_blocks};
+use typhon_analysis::placing::{Place, Placer};
 use typhon_analysis::stream_state::StreamState;
+use typhon_analysis::survey::Survey;
 use typhon_trace::reader::{
     BlockBuffer, BlockFeed, Closing, FileSource, Outcome, PipeSource, Preamble, ReadOptions, Sections,
     Sequenced, Source,
@@ -33,6 +35,8 @@ pub(crate) struct Portion {
     runs: Vec<Run>,
     state: StreamState,
     origin_ticks: i64,
+    /// Places of its spans, when somebody asks for them.
+    places: Vec<Place>,
 }
 
 /// Neighbouring records of one block.
@@ -48,34 +52,52 @@ pub(crate) struct Names {
     pub(crate) header: FileHeader,
     pub(crate) tables: Tables,
     pub(crate) sections: Sections,
+    /// Ticks and threads by time. Without it they are those of the stream so far.
+    pub(crate) survey: Option<Survey>,
 }
 
 impl Names {
     fn new(preamble: &Preamble, sections: Sections) -> Self {
-        Self { header: preamble.header.clone(), tables: preamble.tables.clone(), sections }
+        Self { header: preamble.header.clone(), tables: preamble.tables.clone(), sections, survey: None }
     }
 }
 
 impl Portion {
     fn new(state: StreamState, origin_ticks: i64) -> Self {
-        Self { data: Vec::with_capacity(PORTION_BYTES), runs: Vec::new(), state, origin_ticks }
+        let data = Vec::with_capacity(PORTION_BYTES);
+        Self { data, runs: Vec::new(), state, origin_ticks, places: Vec::new() }
     }
 
-    /// Goes through the records. Spans too short for their own header are left out.
+    /// The records, without spans too short for their own header.
+    fn records(&self) -> impl Iterator<Item = (Record<'_>, u64, u32)> {
+        let of_run = |run: &Run| {
+            let (block, records) = (run.block, RecordWalk::new(&self.data[run.bytes.clone()]));
+            records.zip(run.ordinal..).map(move |(record, ordinal)| (record, block, ordinal))
+        };
+        self.runs.iter().flat_map(of_run).filter(|(record, ..)| !record.is_short_span())
+    }
+
+    /// Goes through the records.
     pub(crate) fn for_each(&self, names: &Names, mut visit: impl FnMut(&Row<'_>)) {
         let context = TraceContext::new(&names.header, &names.tables, &names.sections, self.origin_ticks);
         let mut state = self.state.clone();
-        for run in &self.runs {
-            let records = RecordWalk::new(&self.data[run.bytes.clone()]);
-            for (record, ordinal) in records.zip(run.ordinal..) {
-                if record.is_short_span() {
-                    continue;
+        let mut places = self.places.iter().copied();
+        for (record, block, ordinal) in self.records() {
+            state.advance(&record);
+            let (slot, at) = (record.slot(), record.timestamp());
+            let (thread, tick) = match &names.survey {
+                None => (state.thread(slot), state.tick()),
+                Some(survey) => {
+                    let thread = survey.threads.at(slot, at).and_then(|thread| thread.name.as_deref());
+                    (thread, u64::try_from(survey.ticks.tick_at(at)).unwrap_or(0))
                 }
-                state.advance(&record);
-                let thread = state.thread(record.slot());
-                let facts = RecordFacts { record, context: &context, thread, tick: state.tick() };
-                visit(&Row { facts, block: run.block, ordinal });
-            }
+            };
+            let place = record.span().and_then(|_| places.next());
+            visit(&Row {
+                facts: RecordFacts { record, context: &context, thread, tick, place },
+                block,
+                ordinal,
+            });
         }
     }
 }
@@ -191,17 +213,18 @@ impl<'a> Feed<'a> {
     }
 
     /// Turns every portion into text on all cores and delivers the texts in file order. `Ok(None)` when `deliver`
-    /// broke off.
+    /// broke off. With `with_places`, portions know the places of their spans, and come as late as these are known.
     pub(crate) fn run(
         self,
         path: &Path,
         progress: Progress,
+        with_places: bool,
         format: impl Fn(&Portion) -> Text + Sync,
         deliver: impl FnMut(Text) -> Result<ControlFlow<()>, Failure>,
-    ) -> Result<Option<Outcome>, Failure> {
+    ) -> Result<Option<(Outcome, PlaceFaults)>, Failure> {
         let result = match self {
-            Self::File(feed) => run(feed, progress, format, deliver),
-            Self::Pipe(feed) => run(feed, progress, format, deliver),
+            Self::File(feed) => run(feed, progress, with_places, format, deliver),
+            Self::Pipe(feed) => run(feed, progress, with_places, format, deliver),
         };
         result.map_err(|stop| match stop {
             Stop::Trace(err) => Failure::trace(path, err),
@@ -209,6 +232,39 @@ impl<'a> Feed<'a> {
             Stop::Enough => Failure::ClosedPipe,
         })
     }
+}
+
+/// Spans of which the place may be off, because too much would have had to wait in memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PlaceFaults {
+    /// Self times that may be too large.
+    pub(crate) inexact: u64,
+    /// Depths that are too small, each with those of the spans inside.
+    pub(crate) too_shallow: u64,
+}
+
+/// Holds portions back until their spans have a place, if anybody asks for places.
+struct Placing {
+    placer: Option<Placer<Portion>>,
+}
+
+impl Placing {
+    fn push<E>(&mut self, portion: Portion, submit: impl FnMut(Portion) -> Result<(), E>) -> Result<(), E> {
+        let Some(placer) = &mut self.placer else { return [portion].into_iter().try_for_each(submit) };
+        placer.push(portion, |portion, see| portion.records().for_each(|(record, ..)| see(record)));
+        placed(placer).try_for_each(submit)
+    }
+
+    fn finish<E>(mut self, submit: impl FnMut(Portion) -> Result<(), E>) -> Result<PlaceFaults, E> {
+        let Some(placer) = &mut self.placer else { return Ok(PlaceFaults::default()) };
+        placer.finish();
+        placed(placer).try_for_each(submit)?;
+        Ok(PlaceFaults { inexact: placer.inexact(), too_shallow: placer.too_shallow() })
+    }
+}
+
+fn placed(placer: &mut Placer<Portion>) -> impl Iterator<Item = Portion> {
+    std::iter::from_fn(|| placer.pop().map(|(portion, places)| Portion { places, ..portion }))
 }
 
 /// Why reading ends early.
@@ -228,13 +284,15 @@ impl From<TraceError> for Stop {
 fn run<S: Source + Send>(
     feed: BlockFeed<S>,
     mut progress: Progress,
+    with_places: bool,
     format: impl Fn(&Portion) -> Text + Sync,
     mut deliver: impl FnMut(Text) -> Result<ControlFlow<()>, Failure>,
-) -> Result<Option<Outcome>, Stop> {
+) -> Result<Option<(Outcome, PlaceFaults)>, Stop> {
     let threads = available_parallelism().unwrap_or(NonZeroUsize::MIN);
     // Decoding costs a small part of formatting, so that few threads for it feed many for that.
     let decoders = NonZeroUsize::new(threads.get().div_ceil(8)).unwrap_or(NonZeroUsize::MIN);
     let mut cutter = Cutter::new();
+    let mut placing = Placing { placer: with_places.then(Placer::default) };
     let result = with_workers(
         threads,
         |portion| format(&portion),
@@ -252,14 +310,15 @@ fn run<S: Source + Send>(
                     progress.update(block.summary.entry.end());
                     if block.delivered {
                         cutter.push(&block.payload, block.summary.entry.index, |portion| {
-                            pool.submit(portion)
+                            placing.push(portion, |portion| pool.submit(portion))
                         })?;
                     }
                     Ok(ControlFlow::Continue(()))
                 },
             )?;
-            pool.submit(cutter.cut())?;
-            Ok(outcome)
+            placing.push(cutter.cut(), |portion| pool.submit(portion))?;
+            let faults = placing.finish(|portion| pool.submit(portion))?;
+            Ok(outcome.map(|outcome| (outcome, faults)))
         },
     );
     match result {

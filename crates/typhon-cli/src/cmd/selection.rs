@@ -57,14 +57,9 @@ impl Selection {
         Ok(self)
     }
 
-    /// Does everything pass?
-    pub(crate) fn is_everything(&self) -> bool {
-        self.groups.is_empty() && self.ticks.is_none() && self.window.is_none()
-    }
-
-    /// The time window, if there is one.
-    pub(crate) fn window(&self) -> Option<&NumberRange> {
-        self.window.as_ref()
+    /// Do the filters ask for self times or depths?
+    pub(crate) fn needs_places(&self) -> bool {
+        self.groups.iter().flatten().any(Filter::needs_places)
     }
 
     /// Does this record pass?

@@ -101,6 +101,26 @@ fn two_parts_of_one_recording_can_be_compared() {
 }
 
 #[test]
+fn ticks_and_filters_cut_both_sides() {
+    let path = recording("anthill.typhon-trace");
+    let options = ["--ticks-a", "1..34", "--ticks-b", "34..68", "--where", "kind=SchedulerChunk", "--json"];
+    let run = diff(&path, &path, &options);
+    let document = run.json();
+    schema::check(&document, "diff.json");
+    let count = |side: &str| -> u64 {
+        let rows = document["rows"].as_array().unwrap();
+        rows.iter().filter_map(|row| row[side]["count"].as_u64()).sum()
+    };
+    let expected = |ticks: &str| -> u64 {
+        let options = ["--by", "name", "--ticks", ticks, "--where", "kind=SchedulerChunk"];
+        let rows = crate::stats::stats(&path, &options)["rows"].clone();
+        rows.as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).sum()
+    };
+    assert_eq!([count("a"), count("b")], [expected("1..34"), expected("34..68")]);
+    diff(&path, &path, &["--ticks-a", "900"]).expect(64);
+}
+
+#[test]
 fn what_only_one_side_has_is_added_or_removed() {
     let folder = tempfile::tempdir().unwrap();
     let a = recording_of(folder.path(), "a.typhon-trace", &[500; 40]);

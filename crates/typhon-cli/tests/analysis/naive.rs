@@ -77,10 +77,10 @@ impl Recording {
 
     /// Rows of the records that `is_in` accepts.
     pub(crate) fn rows(&self, group_by: &str, is_in: impl Fn(&Record) -> bool) -> Rows {
-        let own_time = self.self_ticks();
+        let places = self.places();
         let threads = self.threads();
         let mut rows = Rows::new();
-        for (record, self_ticks) in self.records.iter().zip(own_time).filter(|(record, _)| is_in(record)) {
+        for (record, (self_ticks, _)) in self.records.iter().zip(places).filter(|(record, _)| is_in(record)) {
             let Some(key) = self.key(record, group_by, &threads) else { continue };
             let row = rows.entry(key).or_insert(Row { count: 0, spans: Vec::new(), self_ns: 0 });
             row.count += 1;
@@ -112,9 +112,11 @@ impl Recording {
         }
     }
 
-    /// Duration without the spans directly inside, in ticks; spans that overlap without nesting belong to nobody.
-    fn self_ticks(&self) -> Vec<i64> {
-        let mut own: Vec<i64> = self.records.iter().map(|record| record.duration.unwrap_or(0)).collect();
+    /// Duration without the spans directly inside, in ticks, and the number of spans around; spans that overlap without
+    /// nesting belong to nobody.
+    pub(crate) fn places(&self) -> Vec<(i64, usize)> {
+        let mut places: Vec<(i64, usize)> =
+            self.records.iter().map(|record| (record.duration.unwrap_or(0), 0)).collect();
         for slot in self.records.iter().map(|record| record.slot).collect::<BTreeSet<_>>() {
             let lane =
                 |record: &Record| record.slot == slot && record.duration.is_some() && !record.is_completion;
@@ -128,15 +130,16 @@ impl Recording {
             for index in lane {
                 let record = &self.records[index];
                 around.retain(|outer| self.records[*outer].end() > record.start);
+                places[index].1 = around.len();
                 if around.iter().all(|outer| self.records[*outer].end() >= record.end()) {
                     if let Some(parent) = around.last() {
-                        own[*parent] -= record.duration.unwrap();
+                        places[*parent].0 -= record.duration.unwrap();
                     }
                     around.push(index);
                 }
             }
         }
-        own
+        places
     }
 
     pub(crate) fn threads(&self) -> Threads {

@@ -234,13 +234,114 @@ fn a_histogram_counts_every_span_once() {
     assert!(instant.stderr.contains("instants"), "{}", instant.stderr);
 }
 
+/// Span ids of the records that `is_in` accepts by self time in ns and depth.
+fn placed_ids(recording: &Recording, is_in: impl Fn(u64, usize) -> bool) -> Vec<u64> {
+    let spans =
+        recording.records.iter().zip(recording.places()).filter(|(record, _)| record.duration.is_some());
+    let chosen = spans.filter(|(_, (self_ticks, depth))| is_in(recording.ns(*self_ticks), *depth));
+    chosen.map(|(record, _)| record.span_id).collect()
+}
+
 #[test]
-fn self_and_depth_in_a_filter_are_refused_with_what_to_do_instead() {
-    let path = recording("guide-shard.typhon-trace");
-    for filter in ["self>1ms", "kind=BTree* depth=2"] {
-        let run = typhon(&["trace", "stats", "--where", filter, arg(&path)]).expect(64);
-        assert!(run.stderr.contains("--self"), "{}", run.stderr);
+fn self_and_depth_in_a_filter_select_the_same_records_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    type IsIn = fn(u64, usize) -> bool;
+    let cases: [(&str, IsIn); 3] = [
+        ("self>=20us", |self_ns, _| self_ns >= 20_000),
+        ("depth=1", |_, depth| depth == 1),
+        ("depth>=1 self<5us", |self_ns, depth| depth >= 1 && self_ns < 5_000),
+    ];
+    for name in ["anthill.typhon-trace", "guide-shard.typhon-trace", "all-kinds.typhon-trace"] {
+        let path = recording(name);
+        let source = Recording::read(&path);
+        for (number, (filter, is_in)) in cases.into_iter().enumerate() {
+            let what = format!("{name} {filter}");
+            let expected = placed_ids(&source, is_in);
+            let dumped: Vec<u64> = typhon(&["trace", "dump", "--json", "--where", filter, arg(&path)])
+                .expect(0)
+                .json_lines()
+                .iter()
+                .map(|line| u64::from_str_radix(&line["spanId"].as_str().unwrap()[2..], 16).unwrap())
+                .collect();
+            assert!(dumped == expected, "{what}: {} of {}", dumped.len(), expected.len());
+            let chosen: Vec<bool> = source
+                .places()
+                .into_iter()
+                .zip(&source.records)
+                .map(|((ticks, depth), record)| record.duration.is_some() && is_in(source.ns(ticks), depth))
+                .collect();
+            // Two records may be equal in all but their place, so rows are compared by number of spans.
+            let rows = stats(&path, &["--where", filter]);
+            let spans: u64 =
+                rows["rows"].as_array().unwrap().iter().map(|row| row["spans"].as_u64().unwrap()).sum();
+            assert_eq!(spans as usize, chosen.iter().filter(|is_in| **is_in).count(), "{what}");
+            for target in ["trace", "csv", "chrome", "perfetto"] {
+                let output = folder.path().join(format!("{number}-{name}-{target}"));
+                let fixed = ["trace", "export", arg(&path), "-o", arg(&output), "--to", target, "--json"];
+                let summary = typhon(&[&fixed[..], &["--where", filter]].concat()).expect(0).json();
+                if target != "trace" {
+                    assert_eq!(summary["records"], expected.len(), "{what} {target}");
+                    continue;
+                }
+                let cut = Recording::read(&output);
+                let ids: Vec<u64> = cut
+                    .records
+                    .iter()
+                    .filter(|record| record.duration.is_some())
+                    .map(|record| record.span_id)
+                    .collect();
+                assert!(ids == expected, "{what} {target}: {} of {}", ids.len(), expected.len());
+            }
+        }
     }
+}
+
+#[test]
+fn ticks_mean_the_same_to_stats_and_every_export() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = recording("anthill.typhon-trace");
+    for ticks in ["37", "10..12", "0"] {
+        let rows = stats(&path, &["--ticks", ticks]);
+        let count: u64 =
+            rows["rows"].as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).sum();
+        for target in ["csv", "chrome", "perfetto"] {
+            let output = folder.path().join(format!("{ticks}-{target}"));
+            let options = [
+                "trace",
+                "export",
+                arg(&path),
+                "-o",
+                arg(&output),
+                "--to",
+                target,
+                "--ticks",
+                ticks,
+                "--json",
+            ];
+            assert_eq!(typhon(&options).expect(0).json()["records"], count, "{ticks} {target}");
+        }
+        let cut = folder.path().join(format!("{ticks}-trace"));
+        typhon(&["trace", "export", arg(&path), "-o", arg(&cut), "--to", "trace", "--ticks", ticks])
+            .expect(0);
+        let kept = Recording::read(&cut);
+        // A cut also holds what its records need: names of threads, capacities.
+        let is_selected = |record: &&Record| ![76, 77, 247].contains(&record.id);
+        let others: u64 = rows["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| {
+                !["PerTickSnapshot", "ThreadInfo", "QueryDefinitionDescribe"]
+                    .contains(&row["key"].as_str().unwrap())
+            })
+            .map(|row| row["count"].as_u64().unwrap())
+            .sum();
+        assert_eq!(kept.records.iter().filter(is_selected).count() as u64, others, "{ticks}");
+    }
+    let beyond = folder.path().join("beyond");
+    let options = ["trace", "export", arg(&path), "-o", arg(&beyond), "--to", "csv", "--ticks", "900"];
+    assert!(typhon(&options).expect(64).stderr.contains("last tick"));
+    assert!(!beyond.exists());
 }
 
 /// A terminal is simulated with `script`, which every Linux has; elsewhere the tests of the table stand alone.

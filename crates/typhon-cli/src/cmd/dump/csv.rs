@@ -14,6 +14,8 @@ pub(crate) struct Csv {
     layout: Layout,
     /// Payload columns when all records are of one kind.
     columns: Option<Vec<&'static str>>,
+    /// A column with the self times of spans.
+    has_self_times: bool,
 }
 
 impl Csv {
@@ -24,13 +26,20 @@ impl Csv {
             names.dedup();
             names
         });
-        Self { layout, columns }
+        Self { layout, columns, has_self_times: false }
+    }
+
+    /// With a column for the self times of spans, whose places the records must know.
+    pub(crate) fn with_self_times(layout: Layout) -> Self {
+        Self { has_self_times: true, ..Self::new(layout, None) }
     }
 
     /// Appends the line of column names.
     pub(crate) fn heading(&self, out: &mut Vec<u8>) {
         let unit = if self.layout.time == TimeScale::Raw { "ticks" } else { "ns" };
-        let fixed = format!("event,kind,id,slot,thread,tick,ts_{unit},dur_{unit},span,parent,trace,site");
+        let self_time = if self.has_self_times { format!(",self_{unit}") } else { String::new() };
+        let fixed =
+            format!("event,kind,id,slot,thread,tick,ts_{unit},dur_{unit}{self_time},span,parent,trace,site");
         out.extend_from_slice(fixed.as_bytes());
         match &self.columns {
             None => out.extend_from_slice(b",fields"),
@@ -63,10 +72,18 @@ impl Csv {
         out.push(b',');
         push_int(out, self.layout.time.timestamp(context, record.timestamp()));
         match row.span() {
-            None => out.extend_from_slice(b",,,,,"),
+            None => {
+                out.extend_from_slice(if self.has_self_times { b",,,,,,".as_slice() } else { b",,,,," });
+            }
             Some(span) => {
                 out.push(b',');
                 push_int(out, self.layout.time.duration(context, span.duration));
+                if self.has_self_times {
+                    out.push(b',');
+                    if let Some(place) = row.facts.place {
+                        push_int(out, self.layout.time.duration(context, place.self_ticks));
+                    }
+                }
                 out.extend_from_slice(b",0x");
                 push_hex(out, &span.span_id.to_be_bytes());
                 out.push(b',');

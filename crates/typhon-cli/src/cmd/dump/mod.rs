@@ -11,7 +11,7 @@ mod value;
 use crate::cli::{self, Format, Sort};
 use crate::cmd::input::{Input, shown};
 use crate::cmd::notices;
-use crate::cmd::portions::{Feed, Names, Portion, Text};
+use crate::cmd::portions::{Feed, Names, PlaceFaults, Portion, Text};
 use crate::cmd::selection::Selection;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
@@ -63,7 +63,7 @@ fn dump(
         text
     };
     let run = |deliver: &mut dyn FnMut(Text) -> Result<ControlFlow<()>, Failure>| {
-        feed.run(path, progress, format, deliver)
+        feed.run(path, progress, selection.needs_places(), format, deliver)
     };
     // Portions are larger than this and pass through; sorted lines come one by one.
     let out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
@@ -101,10 +101,11 @@ fn sort_key(sort: Sort, row: &Row<'_>) -> i64 {
 }
 
 /// What the user should know about the output apart from its lines.
-fn report(style: &Style, path: &Path, written: u64, outcome: Option<&Outcome>) {
+fn report(style: &Style, path: &Path, written: u64, outcome: Option<&(Outcome, PlaceFaults)>) {
     match outcome {
         None => style.say(&format!("stopped after {} (--limit)", units::plural(written, "record"))),
-        Some(outcome) => {
+        Some((outcome, faults)) => {
+            notices::say_place_faults(style, *faults);
             let (records, blocks) = (outcome.totals.events, outcome.totals.blocks);
             let read = format!("{} in {}", units::plural(records, "record"), units::plural(blocks, "block"));
             style.detail(&format!("{} of {read}", units::count(written)));

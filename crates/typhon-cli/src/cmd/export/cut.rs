@@ -1,36 +1,40 @@
 //! `--to trace`: a valid trace that holds the selected records and what is needed to understand them.
 
+use super::scope::Scope;
 use crate::cli::Export;
 use crate::cmd::conclusion::{Conclusion, check_closed};
-use crate::cmd::input::open_trace;
+use crate::cmd::input::open_file_trace;
 use crate::cmd::repair::recorded_ns;
-use crate::cmd::selection::Selection;
 use crate::failure::Failure;
 use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
 use crate::output::stream::Style;
 use std::fs::File;
-use typhon_analysis::facts::{RecordFacts, TraceContext};
-use typhon_analysis::filter::Number;
-use typhon_analysis::stream_state::StreamState;
+use typhon_analysis::clock::Clock;
+use typhon_analysis::facts::TraceContext;
+use typhon_analysis::placing::{Place, Placer};
 use typhon_trace::TraceError;
 use typhon_trace::event::{Gauge, InstantEvent, PerTickSnapshot, PerTickSnapshotView};
 use typhon_trace::reader::{BlockBuffer, Outcome, ReadOptions, Sections, TraceFile};
-use typhon_trace::record::Record;
+use typhon_trace::record::{Record, RecordWalk};
 use typhon_trace::registry::{self, id};
 use typhon_trace::repair::{TraceCopy, is_loss};
 use typhon_trace::writer::CloseReport;
 
 pub(super) fn run(
     args: &Export,
-    selection: &Selection,
     style: &Style,
     create: impl FnOnce() -> Result<OutputFile, Failure>,
 ) -> Result<Conclusion, Failure> {
-    let source = open_trace(&args.file)?;
+    let (file, source) = open_file_trace(&args.file)?;
+    let clock = Clock::new(source.header().timestamp_frequency);
+    let scope = match Scope::is_limited(args) {
+        true => Some(Scope::new(args, &file, clock, style)?),
+        false => None,
+    };
     let output = create()?;
     let progress = Progress::new(style, "exporting", source.data().metadata().ok().map(|data| data.len()));
-    let (mut written, outcome) = cut(&source, selection, output.writer()?, progress)
+    let (mut written, outcome) = cut(&source, scope.as_ref(), output.writer()?, progress)
         .map_err(|err| Failure::copying(&args.file, Some(&args.output), err))?;
     check_closed(&mut written, &args.output)?;
     Ok(Conclusion {
@@ -46,74 +50,104 @@ pub(super) fn run(
 
 fn cut(
     source: &TraceFile<File>,
-    selection: &Selection,
+    scope: Option<&Scope>,
     sink: File,
     mut progress: Progress,
 ) -> Result<(CloseReport, Outcome), TraceError> {
     let options = ReadOptions::default();
     let mut copy = TraceCopy::begin(source, &source.span_names(options)?, sink)?;
-    let mut cutter = Cutter::new(source, selection);
+    let mut cutter = scope.map(|scope| Cutter::new(source, scope));
     let mut reader = source.stream(options)?;
     while let Some(block) = reader.next_delivered()? {
-        if selection.is_everything() {
-            copy.block(&block.payload)?;
-        } else {
-            copy.records(cutter.select(&block.payload))?;
+        match &mut cutter {
+            None => copy.block(&block.payload)?,
+            Some(cutter) => cutter.block(&block.payload, |records| copy.records(records))?,
         }
         progress.update(block.summary.entry.end());
     }
     let mut outcome = reader.finish()?;
     let mut sections = std::mem::take(&mut outcome.sections).or(source.sections());
-    cutter.cut_samples(&mut sections);
-    let is_whole = selection.is_everything() && !outcome.notices.iter().any(is_loss);
+    let is_whole = cutter.is_none() && !outcome.notices.iter().any(is_loss);
+    if let Some(mut cutter) = cutter {
+        cutter.finish(|records| copy.records(records))?;
+        cutter.cut_samples(&mut sections);
+    }
     let (_, written) = copy.finish(sections, is_whole);
     Ok((written, outcome))
 }
 
-/// Picks the records of a block.
+/// Picks the records of a trace.
 struct Cutter<'a> {
-    selection: &'a Selection,
+    scope: &'a Scope,
     context: TraceContext<'a>,
-    has_origin: bool,
-    state: StreamState,
-    kept: Vec<u8>,
+    /// Holds blocks back until the places of their spans are known, if the filter asks for them.
+    placer: Option<Placer<Vec<u8>>>,
 }
 
 impl<'a> Cutter<'a> {
-    fn new(source: &'a TraceFile<File>, selection: &'a Selection) -> Self {
-        let context = TraceContext::new(source.header(), source.tables(), source.sections(), 0);
-        Self { selection, context, has_origin: false, state: StreamState::new(), kept: Vec::new() }
+    fn new(source: &'a TraceFile<File>, scope: &'a Scope) -> Self {
+        let origin_ticks = scope.survey.origin_ticks;
+        let context = TraceContext::new(source.header(), source.tables(), source.sections(), origin_ticks);
+        Self { scope, context, placer: scope.needs_places().then(Placer::default) }
     }
 
-    /// The selected records of a block, and those that others depend on.
-    fn select(&mut self, block: &BlockBuffer) -> &[u8] {
-        self.kept.clear();
-        for record in block.events() {
-            if !self.has_origin {
-                self.has_origin = true;
-                self.context.origin_ticks = record.timestamp();
-            }
-            self.state.advance(&record);
-            let thread = self.state.thread(record.slot());
-            let facts = RecordFacts { record, context: &self.context, thread, tick: self.state.tick() };
-            let is_needed = matches!(record.kind(), id::THREAD_INFO | id::QUERY_DEFINITION_DESCRIBE);
-            if is_needed || self.selection.passes(&facts) {
-                self.kept.extend_from_slice(record.bytes());
-            } else if record.kind() == id::PER_TICK_SNAPSHOT {
-                push_capacities(&mut self.kept, &record);
-            }
+    /// Hands on the selected records of a block, and those that others depend on.
+    fn block(
+        &mut self,
+        block: &BlockBuffer,
+        mut write: impl FnMut(&[u8]) -> Result<(), TraceError>,
+    ) -> Result<(), TraceError> {
+        let Some(placer) = &mut self.placer else {
+            return write(&select(self.scope, &self.context, block.events(), &[]));
+        };
+        let mut bytes = Vec::with_capacity(block.walked().len());
+        block.events().for_each(|record| bytes.extend_from_slice(record.bytes()));
+        placer.push(bytes, |bytes, see| RecordWalk::new(bytes).for_each(see));
+        self.placed(write)
+    }
+
+    /// Hands on what was held back.
+    fn finish(&mut self, write: impl FnMut(&[u8]) -> Result<(), TraceError>) -> Result<(), TraceError> {
+        if let Some(placer) = &mut self.placer {
+            placer.finish();
         }
-        &self.kept
+        self.placed(write)
+    }
+
+    fn placed(&mut self, mut write: impl FnMut(&[u8]) -> Result<(), TraceError>) -> Result<(), TraceError> {
+        while let Some((bytes, places)) = self.placer.as_mut().and_then(Placer::pop) {
+            write(&select(self.scope, &self.context, RecordWalk::new(&bytes), &places))?;
+        }
+        Ok(())
     }
 
     /// Keeps the CPU samples that lie in the time window. Filters are about records, and say nothing about samples.
     fn cut_samples(&self, sections: &mut Sections) {
-        if let (Some(window), Some(cpu)) = (self.selection.window(), &mut sections.cpu_samples) {
-            cpu.samples.retain(|sample| {
-                window.contains(Number::Int(self.context.relative_ns(sample.timestamp).into()))
-            });
+        if let (Some(window), Some(cpu)) = (self.scope.window(), &mut sections.cpu_samples) {
+            let extent = window.extent();
+            cpu.samples.retain(|sample| extent.contains(&sample.timestamp));
         }
     }
+}
+
+/// The bytes of the selected records, and of those that others depend on. `places` are those of the spans.
+fn select<'r>(
+    scope: &Scope,
+    context: &TraceContext<'_>,
+    records: impl Iterator<Item = Record<'r>>,
+    places: &[Place],
+) -> Vec<u8> {
+    let (mut kept, mut places) = (Vec::new(), places.iter().copied());
+    for record in records {
+        let place = record.span().and_then(|_| places.next());
+        let is_needed = matches!(record.kind(), id::THREAD_INFO | id::QUERY_DEFINITION_DESCRIBE);
+        if is_needed || scope.includes(&scope.facts(record, context, place)) {
+            kept.extend_from_slice(record.bytes());
+        } else if record.kind() == id::PER_TICK_SNAPSHOT {
+            push_capacities(&mut kept, &record);
+        }
+    }
+    kept
 }
 
 /// Appends the gauges of a snapshot that are written once in a session, as a snapshot of their own. The others belong

@@ -2,10 +2,10 @@
 
 mod csv;
 mod cut;
+mod scope;
 mod sink;
 mod timeline;
 
-use super::selection::Selection;
 use crate::cli::{Export, Target};
 use crate::failure::Failure;
 use crate::output::file::OutputFile;
@@ -17,11 +17,10 @@ pub(crate) fn run(args: &Export, style: &Style) -> Result<u8, Failure> {
             "--compress does not go with --to trace, whose blocks are compressed already",
         ));
     }
-    let selection = Selection::new(&args.selection)?;
     let create = || OutputFile::create(&args.output, args.force, Some(&args.file));
     let conclusion = match args.to {
-        Target::Trace => cut::run(args, &selection, style, create)?,
-        Target::Csv => csv::run(args, &selection, style, create)?,
+        Target::Trace => cut::run(args, style, create)?,
+        Target::Csv => csv::run(args, style, create)?,
         Target::Perfetto | Target::Chrome => timeline::run(args, style, create)?,
     };
     conclusion.print(style)?;

@@ -34,7 +34,7 @@ pub(super) fn run(
     create: impl FnOnce() -> Result<OutputFile, Failure>,
 ) -> Result<Conclusion, Failure> {
     let filter = args.selection.filter.as_deref().map(parse_where).transpose()?;
-    let window = Window::new(args.selection.range.as_deref(), None)?;
+    let window = Window::new(args.selection.range.as_deref(), args.ticks.as_deref())?;
     let (file, trace) = open_file_trace(&args.file)?;
     let size = file.metadata().ok().map(|data| data.len());
     let (survey, links) =

@@ -327,6 +327,9 @@ fn losses_json(report: &Report) -> Value {
     if report.survey.more_infos > 0 {
         losses.push(json!({ "what": "unread-thread-names", "count": report.survey.more_infos }));
     }
+    if report.stats.too_shallow_spans > 0 {
+        losses.push(json!({ "what": "too-small-depths", "count": report.stats.too_shallow_spans }));
+    }
     if report.stats.inexact_self_times > 0 {
         losses.push(json!({ "what": "inexact-self-times", "count": report.stats.inexact_self_times }));
     }

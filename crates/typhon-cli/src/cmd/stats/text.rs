@@ -256,6 +256,9 @@ fn losses(report: &Report) -> Option<String> {
     if report.survey.more_infos > 0 {
         parts.push(format!("{} of threads", plural(report.survey.more_infos, "name")));
     }
+    if report.stats.too_shallow_spans > 0 {
+        parts.push(format!("{} too small", plural(report.stats.too_shallow_spans, "depth")));
+    }
     if report.stats.inexact_self_times > 0 {
         parts.push(format!("{} self times may be too large", count(report.stats.inexact_self_times)));
     }
