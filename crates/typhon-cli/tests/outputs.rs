@@ -137,3 +137,46 @@ fn signals_that_the_parent_ignores_stay_ignored() {
     assert_eq!(child.wait().expect("a child").code(), Some(0));
     assert_eq!(names(folder.path()), ["out.csv"]);
 }
+
+/// What a killed process leaves is removed by the next one in the folder; what somebody still writes is not.
+#[test]
+fn abandoned_temporary_files_are_removed_by_the_next_output() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = |name: &str| folder.path().join(name);
+    for name in [".typhon-abandoned.tmp", ".typhon-written.tmp", ".typhon-note.txt", "typhon-x.tmp"] {
+        std::fs::write(file(name), "half").expect("a folder");
+    }
+    let written = std::fs::File::options().write(true).open(file(".typhon-written.tmp")).expect("there");
+    written.lock().expect("locks");
+    write_to(&["trace", "export", "--to", "csv"], &file("out.csv"), false).expect(0);
+    let mut left = names(folder.path());
+    left.sort();
+    assert_eq!(left, [".typhon-note.txt", ".typhon-written.tmp", "out.csv", "typhon-x.tmp"]);
+}
+
+/// The lock of a killed process goes with it.
+#[test]
+#[cfg(unix)]
+fn a_killed_export_is_cleaned_up_after() {
+    use std::io::Write;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = folder.path().join("out.csv");
+    let mut child = command()
+        .args(["trace", "export", "-", "-o", arg(&output), "--to", "csv"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    let mut pipe = child.stdin.take().expect("piped");
+    let bytes = std::fs::read(recording("guide-shard.typhon-trace")).expect("readable");
+    pipe.write_all(&bytes[..bytes.len() / 3]).expect("the child reads");
+    while names(folder.path()).is_empty() {
+        assert!(child.try_wait().expect("a child").is_none(), "ended early");
+        std::thread::yield_now();
+    }
+    child.kill().expect("alive");
+    child.wait().expect("a child");
+    assert_eq!(names(folder.path()).len(), 1);
+    write_to(&["trace", "export", "--to", "csv"], &output, false).expect(0);
+    assert_eq!(names(folder.path()), ["out.csv"]);
+}

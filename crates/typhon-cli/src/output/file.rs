@@ -1,8 +1,11 @@
 //! Output files appear whole or not at all: written beside their place under a temporary name, renamed at the end.
+//!
+//! A process that is killed cannot remove its temporary file. So the file is locked while somebody writes it, and whoever
+//! writes into the same folder later removes those that nobody holds.
 
 use super::signals;
 use crate::failure::{Exit, Failure};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile, TempPath};
 
@@ -46,7 +49,8 @@ impl OutputFile {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let (file, temporary) = temporary_in(folder)
+        remove_abandoned(folder);
+        let (file, temporary) = locked_temporary_in(folder)
             .map_err(|err| {
                 Failure::new(Exit::of_creating(&err), "the output cannot be created")
                     .in_file(path)
@@ -96,10 +100,45 @@ impl Drop for OutputFile {
     }
 }
 
+/// Temporary names begin and end like this.
+const TEMPORARY_NAME: [&str; 2] = [".typhon-", ".tmp"];
+
+/// Removes what killed processes left behind. Files that cannot be looked at are somebody else's.
+fn remove_abandoned(folder: &Path) {
+    let [prefix, suffix] = TEMPORARY_NAME;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(suffix));
+        if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        let Ok(file) = File::options().write(true).open(entry.path()) else { continue };
+        if file.try_lock().is_ok() {
+            // Somebody may be quicker.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A temporary file that [`remove_abandoned`] leaves alone as long as the handle lives.
+fn locked_temporary_in(folder: &Path) -> std::io::Result<NamedTempFile> {
+    loop {
+        let temporary = temporary_in(folder)?;
+        match temporary.as_file().try_lock() {
+            // Whoever cleans up may have been between us and the lock.
+            Ok(()) if temporary.path().exists() => return Ok(temporary),
+            Ok(()) | Err(TryLockError::WouldBlock) => {}
+            // File systems without locks: nothing can be told apart there, and nothing is removed.
+            Err(TryLockError::Error(_)) => return Ok(temporary),
+        }
+    }
+}
+
 /// With the permissions of an ordinary file, not the private ones of a temporary.
 fn temporary_in(folder: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = Builder::new();
-    builder.prefix(".typhon-").suffix(".tmp");
+    let [prefix, suffix] = TEMPORARY_NAME;
+    builder.prefix(prefix).suffix(suffix);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

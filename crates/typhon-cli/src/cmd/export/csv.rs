@@ -5,9 +5,9 @@ use super::sink::Sink;
 use crate::cli::Export;
 use crate::cmd::conclusion::Conclusion;
 use crate::cmd::dump::{Csv, Layout};
-use crate::cmd::input::{Input, open_file_trace};
+use crate::cmd::input::{Input, shown};
 use crate::cmd::notices;
-use crate::cmd::portions::{Feed, Portion, Text};
+use crate::cmd::portions::{Feed, PlaceFaults, Portion, Text};
 use crate::failure::{Exit, Failure};
 use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
@@ -22,14 +22,17 @@ pub(super) fn run(
     style: &Style,
     create: impl FnOnce() -> Result<OutputFile, Failure>,
 ) -> Result<Conclusion, Failure> {
-    let (file, trace) = open_file_trace(&args.file)?;
-    let clock = Clock::new(trace.header().timestamp_frequency);
-    let scope = Scope::new(args, &file, clock, style)?;
-    let input = Input::File(file);
+    let path = shown(&args.file);
+    let input = Input::open(&args.file)?;
+    let (feed, mut names) = Feed::open(&input, &path).map_err(|err| Failure::trace(&path, err))?;
+    let clock = Clock::new(names.header.timestamp_frequency);
+    let scope = match &input {
+        Input::File(file) => Scope::new(args, file, clock, style)?,
+        Input::Pipe(_) => Scope::of_pipe(args)?,
+    };
+    names.survey = scope.survey().cloned();
+    let duration_ns = scope.survey().map(|survey| clock.to_ns(survey.extent_ticks()));
     let progress = Progress::new(style, "exporting", input.bytes());
-    let (feed, mut names) = Feed::open(&input, &args.file).map_err(|err| Failure::trace(&args.file, err))?;
-    let duration_ns = Some(clock.to_ns(scope.survey.extent_ticks()));
-    names.survey = Some(scope.survey.clone());
     let output = create()?;
     let failed = |err: io::Error| {
         Failure::new(Exit::Io, "the output cannot be written").in_file(&args.output).caused_by(err)
@@ -50,14 +53,16 @@ pub(super) fn run(
         text
     };
     let mut records = 0;
-    let outcome = feed.run(&args.file, progress, true, format, |text| {
+    let outcome = feed.run(&path, progress, true, format, |text| {
         records += text.records;
         out.write_all(&text.bytes).map_err(failed).map(ControlFlow::Continue)
     })?;
     out.finish().map_err(failed)?;
     // The callback never breaks off.
     let (outcome, faults) = outcome.ok_or(Failure::ClosedPipe)?;
-    notices::say_place_faults(style, faults);
+    // Depths matter to a filter only; there is no column for them.
+    let too_shallow = if scope.needs_places() { faults.too_shallow } else { 0 };
+    notices::say_place_faults(style, PlaceFaults { too_shallow, ..faults });
     let (dropped, mut losses) = (outcome.totals.dropped_records, outcome.notices);
     losses.retain(is_loss);
     Ok(Conclusion {

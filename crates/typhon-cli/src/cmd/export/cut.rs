@@ -86,7 +86,7 @@ struct Cutter<'a> {
 
 impl<'a> Cutter<'a> {
     fn new(source: &'a TraceFile<File>, scope: &'a Scope) -> Self {
-        let origin_ticks = scope.survey.origin_ticks;
+        let origin_ticks = scope.survey().map_or(0, |survey| survey.origin_ticks);
         let context = TraceContext::new(source.header(), source.tables(), source.sections(), origin_ticks);
         Self { scope, context, placer: scope.needs_places().then(Placer::default) }
     }

@@ -1,6 +1,7 @@
 //! Which records an export holds.
 
 use crate::cli::Export;
+use crate::cmd::input::shown;
 use crate::cmd::selection::parse_where;
 use crate::cmd::stats::survey;
 use crate::cmd::window::Window;
@@ -20,10 +21,21 @@ use typhon_trace::record::Record;
 pub(super) struct Scope {
     filter: Option<Filter>,
     window: Option<TimeWindow>,
-    pub(super) survey: Survey,
+    survey: Option<Survey>,
 }
 
 impl Scope {
+    /// Of a pipe, which is read once: ticks and threads are those of the stream so far.
+    pub(super) fn of_pipe(args: &Export) -> Result<Self, Failure> {
+        if args.ticks.is_some() || args.selection.range.is_some() {
+            return Err(Failure::usage("ticks and ranges need a file, not a pipe")
+                .in_file(&shown(&args.file))
+                .hint("write the stream into a file first"));
+        }
+        let filter = args.selection.filter.as_deref().map(parse_where).transpose()?;
+        Ok(Self { filter, window: None, survey: None })
+    }
+
     /// Reads the options and surveys the trace.
     pub(super) fn new(args: &Export, file: &File, clock: Clock, style: &Style) -> Result<Self, Failure> {
         let filter = args.selection.filter.as_deref().map(parse_where).transpose()?;
@@ -33,7 +45,12 @@ impl Scope {
         let size = file.metadata().ok().map(|data| data.len());
         let survey = survey(feed, &args.file, Progress::new(style, "surveying", size))?;
         let window = window.resolve(&survey, clock)?;
-        Ok(Self { filter, window, survey })
+        Ok(Self { filter, window, survey: Some(survey) })
+    }
+
+    /// Ticks and threads by time; `None` of a pipe.
+    pub(super) fn survey(&self) -> Option<&Survey> {
+        self.survey.as_ref()
     }
 
     /// Does anything ask for less than the whole trace?
@@ -65,8 +82,14 @@ impl Scope {
         place: Option<Place>,
     ) -> RecordFacts<'a> {
         let at = record.timestamp();
-        let thread = self.survey.threads.at(record.slot(), at).and_then(|thread| thread.name.as_deref());
-        let tick = u64::try_from(self.survey.ticks.tick_at(at)).unwrap_or(0);
-        RecordFacts { record, context, thread, tick, place }
+        let thread = self.survey().and_then(|survey| survey.threads.at(record.slot(), at));
+        let tick = self.survey().map_or(0, |survey| survey.ticks.tick_at(at));
+        RecordFacts {
+            record,
+            context,
+            thread: thread.and_then(|thread| thread.name.as_deref()),
+            tick: u64::try_from(tick).unwrap_or(0),
+            place,
+        }
     }
 }
