@@ -137,8 +137,7 @@ impl Driver {
         worker.enter(self.epoch);
         let mut is_open = false;
         for (at, track) in board.topology.tracks().iter().enumerate() {
-            let gain_ns = self.estimates.gain_ns(at);
-            if gain_ns <= u64::from(shared.execution.wake_cost_ns()) {
+            if shared.workers == 1 || !shared.execution.pays(self.estimates.gain_ns(at)) {
                 worker.run_track_alone(track);
                 continue;
             }

@@ -253,6 +253,12 @@ impl Runtime {
         }
     }
 
+    /// Has helpers take part in every tick, also where calling them costs more than they save. For tests and
+    /// measurements; results never depend on it.
+    pub fn always_call_helpers(&self, always: bool) {
+        self.shared.execution.always_helps.store(always, Ordering::Relaxed);
+    }
+
     /// Starts ticks on a thread of the runtime, at the base rate.
     ///
     /// # Errors

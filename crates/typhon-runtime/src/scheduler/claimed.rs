@@ -1,9 +1,6 @@
 //! Memory that belongs to whoever has claimed it.
 #![allow(unsafe_code, reason = "the one place where the dispatch protocol stands for a lock")]
 
-#[cfg(loom)]
-use loom::cell::UnsafeCell;
-#[cfg(not(loom))]
 use std::cell::UnsafeCell;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,17 +35,27 @@ impl<T> Claimed<T> {
     #[inline(always)]
     pub(crate) unsafe fn with<R>(&self, use_value: impl FnOnce(&mut T) -> R) -> R {
         #[cfg(debug_assertions)]
-        assert!(!self.is_in_use.swap(true, Ordering::Relaxed), "two threads have claimed the same thing");
+        let _in_use = InUse::begin(&self.is_in_use);
         // SAFETY: the caller has the value to itself.
-        #[cfg(not(loom))]
-        let result = use_value(unsafe { &mut *self.value.get() });
-        #[cfg(loom)]
-        let result = self.value.with_mut(|value| {
-            // SAFETY: the caller has the value to itself, which loom checks.
-            use_value(unsafe { &mut *value })
-        });
-        #[cfg(debug_assertions)]
-        self.is_in_use.store(false, Ordering::Relaxed);
-        result
+        use_value(unsafe { &mut *self.value.get() })
+    }
+}
+
+/// Notices overlapping uses, also where one of them ends by a panic.
+#[cfg(debug_assertions)]
+struct InUse<'a>(&'a AtomicBool);
+
+#[cfg(debug_assertions)]
+impl<'a> InUse<'a> {
+    fn begin(flag: &'a AtomicBool) -> Self {
+        assert!(!flag.swap(true, Ordering::Relaxed), "two threads have claimed the same thing");
+        Self(flag)
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }

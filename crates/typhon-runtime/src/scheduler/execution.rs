@@ -22,7 +22,7 @@ use crate::{QueueId, SystemIndex, WorkerId};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use typhon_profiler::{Span, TickScale, Ticks};
 use typhon_trace::event::{OverloadLevel, SchedulerChunk, SkipReason};
 
@@ -63,6 +63,8 @@ pub(crate) struct Execution {
     pub(crate) paths_ns: Box<[AtomicU32]>,
     /// What it takes to wake somebody, nanoseconds.
     wake_cost_ns: AtomicU32,
+    /// Helpers are called whether or not that pays.
+    pub(crate) always_helps: AtomicBool,
     /// When helpers were last called, and when that call was over.
     pub(crate) called_at: AtomicU64,
     pub(crate) call_over_at: AtomicU64,
@@ -138,6 +140,7 @@ impl Execution {
             tick: SharedTick::default(),
             paths_ns: (0..systems).map(|_| AtomicU32::new(0)).collect(),
             wake_cost_ns: AtomicU32::new(DEFAULT_WAKE_COST_NS),
+            always_helps: AtomicBool::new(false),
             called_at: AtomicU64::new(0),
             call_over_at: AtomicU64::new(0),
             lost_wakes: AtomicU64::new(0),
@@ -174,9 +177,10 @@ impl Execution {
         active.count() as u16
     }
 
-    /// What it takes to wake somebody, nanoseconds.
-    pub(crate) fn wake_cost_ns(&self) -> u32 {
-        self.wake_cost_ns.load(RELAXED)
+    /// Is this more than it takes to wake somebody?
+    #[inline(always)]
+    pub(crate) fn pays(&self, gain_ns: u64) -> bool {
+        gain_ns > u64::from(self.wake_cost_ns.load(RELAXED)) || self.always_helps.load(RELAXED)
     }
 
     /// Names of chunked systems whose context has no value yet.
@@ -463,7 +467,7 @@ impl Work for Execution {
 
     #[inline(always)]
     fn is_worth_waking(&self, system: u16) -> bool {
-        self.paths_ns[usize::from(system)].load(RELAXED) >= self.wake_cost_ns()
+        self.pays(u64::from(self.paths_ns[usize::from(system)].load(RELAXED)))
     }
 
     #[inline(always)]

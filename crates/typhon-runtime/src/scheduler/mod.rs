@@ -8,6 +8,7 @@
 
 pub(crate) mod board;
 pub(crate) mod claim;
+#[cfg(not(loom))]
 mod claimed;
 #[cfg(not(loom))]
 mod clocks;
