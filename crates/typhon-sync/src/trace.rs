@@ -3,7 +3,24 @@
 
 use typhon_profiler::events::InstantEvent;
 #[cfg(not(loom))]
-pub(crate) use typhon_profiler::{emit, is_on};
+pub(crate) use typhon_profiler::is_on;
+
+/// Records an instant now, if its kind is on.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) fn emit<E: InstantEvent>(event: impl FnOnce() -> E) {
+    if is_on(E::KIND) {
+        record(typhon_profiler::Ticks::now(), event);
+    }
+}
+
+/// Apart from the code that it is called from: these kinds are off as a rule, and a lock is a handful of instructions.
+#[cfg(not(loom))]
+#[cold]
+#[inline(never)]
+fn record<E: InstantEvent>(at: typhon_profiler::Ticks, event: impl FnOnce() -> E) {
+    typhon_profiler::emit_at(at, event);
+}
 
 /// When something was about to happen, if its kind is recorded: a release is recorded with the moment before it, so that
 /// it never stands behind the acquisition that follows it.
@@ -22,7 +39,7 @@ impl Moment {
     #[inline(always)]
     pub(crate) fn record<E: InstantEvent>(self, event: impl FnOnce() -> E) {
         if let Some(at) = self.0 {
-            typhon_profiler::emit_at(at, event);
+            record(at, event);
         }
     }
 }

@@ -70,15 +70,35 @@ pub(super) trait Request {
     fn is_timed(&self) -> bool;
 }
 
-/// What an acquisition went through.
+/// What an acquisition went through, in one register: as a struct it would be assembled in memory, which takes longer
+/// than the lock. The word after it in the low half; in the high half 0 if it did not wait, else one more than how long.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Acquired {
+pub(super) struct Acquired(u64);
+
+impl Acquired {
+    #[inline(always)]
+    fn at_once(word: u32) -> Self {
+        Self(u64::from(word))
+    }
+
+    fn after(word: u32, elapsed_us: u16) -> Self {
+        Self(u64::from(word) | (u64::from(elapsed_us) + 1) << 32)
+    }
+
     /// The word after it.
-    pub(super) word: u32,
+    pub(super) fn word(self) -> u32 {
+        self.0 as u32
+    }
+
     /// It had to wait.
-    pub(super) had_to_wait: bool,
-    /// How long; 0 if it did not wait or nobody asked, at most 65,535.
-    pub(super) elapsed_us: u16,
+    pub(super) fn had_to_wait(self) -> bool {
+        self.0 >> 32 != 0
+    }
+
+    /// How long it waited; 0 if it did not or nobody asked, at most 65,535.
+    pub(super) fn elapsed_us(self) -> u16 {
+        (self.0 >> 32).saturating_sub(1) as u16
+    }
 }
 
 /// A lock's words, seen through its rules.
@@ -95,8 +115,8 @@ impl<'a, R: Rules> Core<'a, R> {
         Self { state, writer_wakes, rules: std::marker::PhantomData }
     }
 
-    /// Acquires what is requested, or fails and has changed nothing.
-    #[inline]
+    /// Acquires what is requested, or fails and has changed nothing. Inlined, so that the result stays in registers.
+    #[inline(always)]
     pub(super) fn acquire<Q: Request>(
         &self,
         request: &Q,
@@ -106,7 +126,7 @@ impl<'a, R: Rules> Core<'a, R> {
         loop {
             match request.verdict(word, false) {
                 Verdict::Take(next) => match self.take(word, next) {
-                    Ok(()) => return Ok(Acquired { word: next, ..Acquired::default() }),
+                    Ok(()) => return Ok(Acquired::at_once(next)),
                     Err(now) => word = now,
                 },
                 Verdict::Wait => return self.acquire_slowly(request, context),
@@ -139,7 +159,7 @@ impl<'a, R: Rules> Core<'a, R> {
         }
         let watch = Stopwatch::start(request.is_timed() || !context.is_unbounded());
         if let Some(word) = self.enlist(request)? {
-            return Ok(Acquired { word, ..Acquired::default() });
+            return Ok(Acquired::at_once(word));
         }
         let mut waiter = AdaptiveWaiter::new();
         loop {
@@ -307,6 +327,6 @@ impl Stopwatch {
 
     fn acquired(&self, word: u32) -> Acquired {
         let elapsed_us = u16::try_from(self.elapsed().as_micros()).unwrap_or(u16::MAX);
-        Acquired { word, had_to_wait: true, elapsed_us }
+        Acquired::after(word, elapsed_us)
     }
 }

@@ -92,8 +92,8 @@ impl Nature for Fair {
     fn shared(acquired: Acquired) {
         emit(|| ConcurrencyAccessControlSharedAcquire {
             thread_id: current_id(),
-            had_to_wait: u8::from(acquired.had_to_wait),
-            elapsed_us: acquired.elapsed_us,
+            had_to_wait: u8::from(acquired.had_to_wait()),
+            elapsed_us: acquired.elapsed_us(),
         });
     }
 
@@ -111,8 +111,8 @@ impl Nature for Fair {
     fn owned(acquired: Acquired) {
         emit(|| ConcurrencyAccessControlExclusiveAcquire {
             thread_id: current_id(),
-            had_to_wait: u8::from(acquired.had_to_wait),
-            elapsed_us: acquired.elapsed_us,
+            had_to_wait: u8::from(acquired.had_to_wait()),
+            elapsed_us: acquired.elapsed_us(),
         });
     }
 
@@ -128,7 +128,7 @@ impl Nature for Fair {
 
     fn promoted(acquired: Acquired) {
         emit(|| ConcurrencyAccessControlPromotion {
-            elapsed_us: acquired.elapsed_us,
+            elapsed_us: acquired.elapsed_us(),
             variant: AccessControlPromotionVariant::PROMOTE,
         });
     }

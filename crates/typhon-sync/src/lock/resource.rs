@@ -95,7 +95,7 @@ impl ResourceAccessControl {
     pub fn enter_accessing(&self, context: &WaitContext<'_>) -> Result<(), LockError> {
         let result = self.core().acquire(&ToAccess, context);
         emit(|| {
-            let accessing = |acquired: &Acquired| word::accessors(acquired.word).min(255) as u8;
+            let accessing = |acquired: &Acquired| word::accessors(acquired.word()).min(255) as u8;
             ConcurrencyResourceAccessing {
                 success: u8::from(result.is_ok()),
                 accessing_count: result.as_ref().map_or(0, accessing),
@@ -206,7 +206,7 @@ impl Default for ResourceAccessControl {
 
 fn elapsed_us(result: &Result<Acquired, LockError>) -> u16 {
     match result {
-        Ok(acquired) => acquired.elapsed_us,
+        Ok(acquired) => acquired.elapsed_us(),
         Err(error) => u16::try_from(error.waited().as_micros()).unwrap_or(u16::MAX),
     }
 }
