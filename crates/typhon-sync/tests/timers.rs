@@ -164,10 +164,10 @@ fn b26_runs_on_the_real_clock() {
     while receiver.recv().is_ok() {}
 }
 
-fn watchdog() -> (Arc<VirtualClock>, &'static TimerService, DeadlineWatchdog) {
+fn watchdog() -> (Arc<VirtualClock>, Arc<TimerService>, DeadlineWatchdog) {
     let (clock, service) = service();
-    let service: &'static TimerService = Box::leak(Box::new(service));
-    (clock, service, DeadlineWatchdog::new(service))
+    let service = Arc::new(service);
+    (clock, Arc::clone(&service), DeadlineWatchdog::new(service))
 }
 
 #[test]

@@ -84,9 +84,9 @@ impl fmt::Debug for TimerService {
 }
 
 /// The service that all of the process may use, for callbacks that are short.
-pub fn shared() -> &'static TimerService {
-    static SHARED: OnceLock<TimerService> = OnceLock::new();
-    SHARED.get_or_init(|| TimerService::new("Typhon.Timer", Arc::new(SystemClock)))
+pub fn shared() -> &'static Arc<TimerService> {
+    static SHARED: OnceLock<Arc<TimerService>> = OnceLock::new();
+    SHARED.get_or_init(|| Arc::new(TimerService::new("Typhon.Timer", Arc::new(SystemClock))))
 }
 
 impl TimerService {

@@ -15,7 +15,7 @@ const PERIOD: Duration = Duration::from_millis(5);
 /// Cancels tokens whose deadlines have passed, within 5 ms. It has a timer only while it watches something; what is still
 /// watched when it is dropped is cancelled.
 pub struct DeadlineWatchdog {
-    timers: &'static TimerService,
+    timers: Arc<TimerService>,
     watched: Arc<Mutex<Watched>>,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Debug for DeadlineWatchdog {
 
 impl DeadlineWatchdog {
     /// A watchdog that uses these timers; [`super::shared`] as a rule.
-    pub fn new(timers: &'static TimerService) -> Self {
+    pub fn new(timers: Arc<TimerService>) -> Self {
         Self { timers, watched: Arc::default() }
     }
 
