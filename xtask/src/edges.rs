@@ -14,8 +14,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("typhon", &["typhon-profiler", "typhon-engine", "typhon-runtime"]),
     ("typhon-store", &[]),
     ("typhon-analysis", &["typhon-trace"]),
-    ("typhon-cli", &["typhon-trace", "typhon-clr", "typhon-profiler", "typhon-analysis"]),
-    ("anthill", &["typhon-engine", "typhon-runtime"]),
+    ("anthill", &["typhon"]),
+    (
+        "typhon-cli",
+        &["typhon-trace", "typhon-clr", "typhon-profiler", "typhon-analysis", "typhon", "anthill"],
+    ),
     ("xtask", &["typhon-trace"]),
 ];
 

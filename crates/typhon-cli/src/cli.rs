@@ -63,6 +63,8 @@ pub(crate) enum Command {
     /// Work with .typhon-trace files
     #[command(subcommand, arg_required_else_help = true)]
     Trace(Trace),
+    /// Run a sample world and record it
+    Demo(Demo),
     /// Record the garbage collections of a .NET process
     Gc(Gc),
     /// Write shell completions to standard output
@@ -457,6 +459,48 @@ pub(crate) struct Gc {
     /// A program to start, recorded from its first collection on (.NET 5 and newer)
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An ant colony on the Typhon runtime, at 60 ticks a second. A line a second tells how it goes; on a
+terminal, with a picture. Ctrl+C ends it early (exit code 130); the recording is complete then.
+What is recorded can be changed as for every program: by typhon.telemetry.json in the working
+directory, or by the environment (docs/configuration.md). The same seed gives the same world.
+
+Examples:
+  typhon demo
+  typhon demo --seconds 45 --overload
+  typhon demo --ants 1000000 --hz 10 -o big.typhon-trace"
+)]
+pub(crate) struct Demo {
+    /// Run this long, in seconds
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) seconds: u32,
+    /// Run so many ticks instead
+    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) ticks: Option<u32>,
+    /// Number of ants
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
+    pub(crate) ants: u32,
+    /// Ticks per second
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) hz: u32,
+    /// Threads that run systems; by default one a processor, up to eight
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) workers: Option<u8>,
+    /// Which world
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Trace file to write
+    #[arg(short, long, value_name = "FILE", default_value = "anthill.typhon-trace", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Add load in waves, to see the schedule give way and recover
+    #[arg(long)]
+    pub(crate) overload: bool,
 }
 
 #[derive(Debug, Args)]

@@ -58,6 +58,7 @@ fn run(cli: &Cli, style: &Style) -> Result<u8, Failure> {
         Command::Trace(Trace::Export(args)) => cmd::export::run(args, style),
         Command::Trace(Trace::Diff(args)) => cmd::diff::run(args, style),
         Command::Trace(Trace::Stats(args)) => cmd::stats::run(args, style),
+        Command::Demo(args) => cmd::demo::run(args, style),
         Command::Gc(args) => cmd::gc::run(args, style),
         Command::Completions(args) => cmd::shell::completions(args),
         Command::Man(args) => cmd::shell::man(args, style),

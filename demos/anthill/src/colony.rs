@@ -7,10 +7,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use typhon_runtime::Priority;
-use typhon_runtime::event_queue::{FullPolicy, QueueOptions};
-use typhon_runtime::schedule::{DagBuilder, Schedule};
-use typhon_runtime::system::{SystemCtx, SystemResult};
+use typhon::prelude::*;
+use typhon::schedule::{DagBuilder, Schedule};
 
 use crate::ant::events::{AntBitten, AntDied, FoodDelivered, FoodPickedUp, FoodReached};
 use crate::ant::{Motion, Position, Task};

@@ -6,10 +6,8 @@ mod support;
 use std::time::Duration;
 
 use anthill::Colony;
-use typhon_engine::Engine;
-use typhon_engine::options::{TimeStep, WorkerCount};
-use typhon_runtime::Runtime;
-use typhon_runtime::schedule::{Schedule, ScheduleOptions};
+use typhon::prelude::*;
+use typhon::schedule::{Schedule, ScheduleOptions};
 
 const ANTS: u32 = 10_000;
 const TICKS: u32 = 130;

@@ -1,6 +1,7 @@
 //! One module per command, and what they share.
 
 mod conclusion;
+pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod export;

@@ -24,6 +24,13 @@ impl Style {
         terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0))
     }
 
+    /// Lines of the terminal; `None` when standard output is none.
+    pub(crate) fn height(&self) -> Option<usize> {
+        let stdout = io::stdout();
+        let size = stdout.is_terminal().then(|| terminal_size::terminal_size_of(&stdout))?;
+        size.map(|(_, height)| usize::from(height.0))
+    }
+
     /// Is standard output coloured? Obeys `--color`, `NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb`.
     pub(crate) fn is_colored(&self) -> bool {
         resolved(self.color, AutoStream::choice(&io::stdout()))

@@ -14,7 +14,8 @@ pub use error::{ContextError, CreateError, ShutdownError, StartError, Terminal};
 pub use outcome::{OutcomeReason, TickOutcome};
 
 use crate::graph::Graph;
-use crate::metronome::{StepClock, TimerMetrics};
+use crate::metronome::StepClock;
+pub use crate::metronome::TimerMetrics;
 use crate::overload::Rung;
 use crate::schedule::{BuiltSchedule, Schedule, ScheduleOptions, ScheduleWarning};
 use crate::scheduler::board::Board;

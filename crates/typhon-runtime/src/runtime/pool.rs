@@ -70,6 +70,8 @@ fn drive(shared: &Shared, driver: &mut Driver) {
     if !shared.control.is_fatal() {
         driver.shut_down(metronome.clock().now_ns());
     }
+    // A system may have asked for the stop, and nobody may be waiting for it: whoever looks has to see that it is over.
+    shared.end(if shared.control.is_fatal() { Terminal::FatalStop } else { Terminal::ShutDown });
 }
 
 /// Says so when a tick hangs.

@@ -1,0 +1,176 @@
+//! `typhon demo`: the same world every time, a recording that is sound however it ends, and clear words when it cannot
+//! begin.
+#![cfg(unix)]
+
+mod common;
+
+use anthill::Colony;
+use common::{Run, arg, command, schema, typhon};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use typhon::prelude::*;
+
+const ANTS: u32 = 5_000;
+const TICKS: u32 = 90;
+
+fn demo(output: &Path, more: &[&str]) -> Run {
+    let ants = ANTS.to_string();
+    let mut args = vec!["demo", "--ants", &ants, "--hz", "200", "--json", "-o", arg(output)];
+    args.extend(more);
+    typhon(&args)
+}
+
+/// The world of the same seed, without any recording.
+fn unrecorded_hash() -> String {
+    let engine = Engine::builder().build().expect("default options");
+    let colony = Colony::new(ANTS, 1);
+    let runtime = Runtime::create(&engine, |schedule| colony.declare(schedule)).expect("a valid schedule");
+    for tick in 1..=TICKS {
+        runtime.step(Duration::from_millis(5) * tick).expect("it runs");
+    }
+    runtime.shutdown().expect("it ends");
+    format!("{:016x}", colony.world().hash())
+}
+
+#[test]
+fn a_seed_is_a_world_for_any_number_of_workers_recorded_or_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let expected = unrecorded_hash();
+    for workers in ["1", "2", "4"] {
+        let output = folder.path().join(format!("{workers}.typhon-trace"));
+        let ticks = TICKS.to_string();
+        let document = demo(&output, &["--ticks", &ticks, "--workers", workers]).expect(0).json();
+        schema::check(&document, "demo.json");
+        assert_eq!(document["ticks"]["count"], TICKS, "{document}");
+        assert_eq!(document["world"]["hash"], expected.as_str(), "{workers} workers");
+        assert_eq!(
+            (&document["dropped"], &document["workers"]),
+            (&Value::from(0), &workers.parse().unwrap())
+        );
+        typhon(&["trace", "verify", "--deep", arg(&output)]).expect(0);
+    }
+}
+
+#[test]
+fn the_recording_names_tracks_phases_systems_and_queues() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("run.typhon-trace");
+    demo(&output, &["--ticks", "70"]).expect(0);
+    let info = typhon(&["trace", "info", "--json", arg(&output)]).expect(0).json();
+    assert_eq!(info["counts"]["ticks"], 70);
+    let names = |table: &str| -> Vec<String> {
+        let rows = info[table].as_array().unwrap_or_else(|| panic!("no table {table}: {info}"));
+        rows.iter().map(|row| row["name"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(names("tracks"), ["Engine-Pre", "Public", "Environment", "Presentation", "Engine-Post"]);
+    assert_eq!(names("dags"), ["Colony", "Garden", "Spiders", "Picture"]);
+    assert!(names("systems").contains(&"AntSteer".to_owned()));
+    assert!(names("eventQueues").contains(&"FoodReached".to_owned()));
+    let stats = typhon(&["trace", "stats", "--by", "system", "--json", arg(&output)]).expect(0).json();
+    let steered = stats["rows"].as_array().into_iter().flatten().find(|row| row["key"] == "AntSteer");
+    assert!(steered.is_some_and(|row| row["count"] == 70 * 2), "two chunks of ants in each tick: {stats}");
+}
+
+#[test]
+fn an_output_that_exists_is_kept_unless_forced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("run.typhon-trace");
+    std::fs::write(&output, "precious").expect("a file");
+    let refused = demo(&output, &["--ticks", "5"]).expect(73);
+    assert!(
+        refused.stderr.contains("the output exists") && refused.stderr.contains("--force"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(std::fs::read(&output).expect("still there"), b"precious");
+    demo(&output, &["--ticks", "5", "--force"]).expect(0);
+    typhon(&["trace", "verify", arg(&output)]).expect(0);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_ends_the_demo_before_it_begins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for place in [folder.path().join("missing/run.typhon-trace"), folder.path().to_path_buf()] {
+        let refused = demo(&place, &["--ticks", "5"]).expect(73);
+        assert!(refused.stderr.contains("error: "), "{}", refused.stderr);
+        assert_eq!(refused.stdout, "");
+    }
+}
+
+/// A demo that runs until it is stopped, and has written something.
+fn running(output: &Path) -> Child {
+    let child = command()
+        .args(["demo", "--ants", "2000", "--seconds", "600", "-o", arg(output)])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while std::fs::metadata(output).map_or(0, |data| data.len()) < 50_000 {
+        assert!(Instant::now() < patience, "nothing is recorded");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+#[test]
+fn ctrl_c_ends_the_demo_and_completes_the_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("run.typhon-trace");
+    let mut child = running(&output);
+    signal(&child, "-INT");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    typhon(&["trace", "verify", arg(&output)]).expect(0);
+    let info = typhon(&["trace", "info", "--json", arg(&output)]).expect(0).json();
+    assert_eq!(info["file"]["closed"], true);
+}
+
+#[test]
+fn a_killed_demo_leaves_what_it_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("run.typhon-trace");
+    let mut child = running(&output);
+    signal(&child, "-KILL");
+    child.wait().expect("it ends");
+    let info = typhon(&["trace", "info", "--json", arg(&output)]).expect(0).json();
+    assert_eq!(info["file"]["closed"], false);
+    assert!(info["counts"]["records"].as_u64().is_some_and(|records| records > 1_000), "{}", info["counts"]);
+}
+
+#[test]
+fn a_second_demo_does_not_touch_the_recording_of_the_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("run.typhon-trace");
+    let mut first = running(&output);
+    demo(&output, &["--ticks", "5"]).expect(73);
+    let refused = demo(&output, &["--ticks", "5", "--force"]).expect(73);
+    assert!(refused.stderr.contains("in use") || refused.stderr.contains("another"), "{}", refused.stderr);
+    signal(&first, "-TERM");
+    assert_eq!(first.wait().expect("it ends").code(), Some(143));
+    typhon(&["trace", "verify", arg(&output)]).expect(0);
+}
+
+#[test]
+fn a_full_disk_is_said_and_what_fits_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("run.typhon-trace");
+    // A limit on the size of files stands for the disk: 100 blocks of 512 bytes or 1 KiB, as the shell counts.
+    let script = "ulimit -f 100; exec \"$@\"";
+    let run = Command::new("sh")
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_typhon")])
+        .args(["demo", "--ants", "2000", "--hz", "200", "--ticks", "400", "-o", arg(&output)])
+        .output()
+        .expect("the shell runs");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(74), "{said}");
+    assert!(said.contains("not complete") && said.contains("could not be written"), "{said}");
+    let info = typhon(&["trace", "info", "--json", arg(&output)]).expect(0).json();
+    assert!(info["counts"]["records"].as_u64().is_some_and(|records| records > 0), "{}", info["counts"]);
+}
