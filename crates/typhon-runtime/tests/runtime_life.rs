@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use typhon_engine::Engine;
 use typhon_engine::options::{FailurePolicy, WorkerCount};
 use typhon_runtime::runtime::{OutcomeReason, ShutdownError, StartError, Terminal};
@@ -73,6 +73,13 @@ fn trap7_a_shutdown_from_a_system_returns_into_its_tick() {
         let runtime = runtime.get().unwrap();
         runtime.start().unwrap();
         end.recv().unwrap();
+        // Whoever only looks sees that it is over.
+        let patience = Instant::now() + Duration::from_secs(30);
+        while runtime.terminal().is_none() {
+            assert!(Instant::now() < patience, "it never ends");
+            std::thread::yield_now();
+        }
+        assert_eq!(runtime.terminal(), Some(Terminal::ShutDown));
         runtime.shutdown().unwrap();
         assert_eq!(runtime.current_tick(), 4, "the number advances by one");
     }
