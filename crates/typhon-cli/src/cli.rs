@@ -385,6 +385,8 @@ pub(crate) struct Repair {
             is needed to understand them: thread names, query definitions, capacities.
             Without a selection it is a copy with checksums.
   csv       one line a record; ticks and threads by time, as in `stats`, and self times
+            (texts as they are: some spreadsheets take one that begins with = + - or @ for a
+            formula, so import files of strangers as text)
   perfetto  protobuf for ui.perfetto.dev and its trace processor
   chrome    JSON for about:tracing, Speedscope and others; perfetto is better for large files
 
