@@ -5,9 +5,8 @@
 #![allow(unsafe_code)]
 
 use crate::gates::KindMask;
-#[cfg(not(loom))]
-use crate::sync::AtomicU8;
 use crate::sync::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU8;
 #[cfg(not(loom))]
 use typhon_trace::event::{Event, MemoryAlignmentWaste, MemoryAllocEvent};
 
@@ -51,21 +50,23 @@ impl EffectiveMask {
 }
 
 /// Read by every call site, written almost never.
-#[cfg(not(loom))]
 #[repr(C, align(64))]
 pub(crate) struct Gate {
     /// The process's mask. Until the first record asks for it, it is [`INITIAL`]; after that it is empty unless a
     /// session runs.
+    #[cfg(not(loom))]
     pub(crate) mask: EffectiveMask,
     /// 1 when the mask says what is recorded; before, the first record has to look at the configuration.
+    #[cfg(not(loom))]
     pub(crate) is_decided: AtomicU8,
     /// 1 while producers read the time stamp counter.
     pub(crate) reads_counter: AtomicU8,
 }
 
-#[cfg(not(loom))]
 pub(crate) static GATE: Gate = Gate {
+    #[cfg(not(loom))]
     mask: EffectiveMask::holding(INITIAL),
+    #[cfg(not(loom))]
     is_decided: AtomicU8::new(0),
     reads_counter: AtomicU8::new(0),
 };
@@ -105,7 +106,9 @@ impl Gate {
     pub(crate) fn is_decided(&self) -> bool {
         self.is_decided.load(Ordering::Relaxed) != 0
     }
+}
 
+impl Gate {
     /// See the field.
     #[inline(always)]
     pub(crate) fn reads_counter(&self) -> bool {

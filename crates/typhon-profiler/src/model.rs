@@ -10,11 +10,13 @@ use crate::capture::chunk::RecordContext;
 use crate::capture::producer::{Identity, OpenSpan, Producer};
 use crate::capture::thread_info::{THREAD_INFO, ThreadLabel};
 use crate::clock::ClockMap;
-use crate::drain::Drain;
 use crate::drain::batch::Batch;
 use crate::drain::markers::Marker;
+use crate::drain::{Drain, KindChange};
 use crate::gates::KindMask;
 use crate::mask::EffectiveMask;
+use crate::switch::Switch;
+use crate::sync::planted;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,6 +30,9 @@ const INSTANT: u8 = 0;
 pub struct Model {
     capture: Capture,
     mask: EffectiveMask,
+    switch: Switch,
+    /// 1 once a stop of the last session has returned.
+    stopped: loom::sync::atomic::AtomicU32,
     /// Records that threads were told to make and for which the mask was on. Watched, never steering.
     emitted: AtomicU32,
     gone: Mutex<Vec<u32>>,
@@ -61,6 +66,8 @@ impl Model {
         Arc::new(Self {
             capture,
             mask: EffectiveMask::new(),
+            switch: Switch::new(),
+            stopped: loom::sync::atomic::AtomicU32::new(0),
             emitted: AtomicU32::new(0),
             gone: Mutex::default(),
             session: sessions.then(|| loom::sync::atomic::AtomicU32::new(0)),
@@ -84,6 +91,19 @@ impl Model {
         };
         consumer.begin();
         consumer
+    }
+
+    /// Switches all kinds on or off while a session runs. True if one does.
+    pub fn switch(&self, on: bool) -> bool {
+        let kinds = if on { KindMask::from_words([u64::MAX; 4]) } else { KindMask::EMPTY };
+        self.switch.set(&self.mask, kinds, 4)
+    }
+
+    /// Asks whether an instant would be recorded, after having looked whether the session was stopped.
+    pub fn asks_after_stop(&self) {
+        let stopped = self.stopped.load(Ordering::Acquire) == 1;
+        let on = self.mask.contains(INSTANT);
+        assert!(!(stopped && on), "a kind is on after the session");
     }
 
     fn made(&self, what: Made) {
@@ -242,19 +262,41 @@ impl ModelConsumer<'_> {
         if let Some(session) = &self.model.session {
             session.fetch_add(1, Ordering::AcqRel);
         }
+        self.model.stopped.store(0, Ordering::Release);
         self.begin();
     }
 
     fn begin(&mut self) {
         self.drain.begin_session(&ThreadLabel::default(), 0);
-        self.model.mask.store(KindMask::from_words([u64::MAX; 4]));
+        self.model.switch.arm(&self.model.mask, KindMask::from_words([u64::MAX; 4]));
     }
 
     /// Visits every slot once and cuts; returns the bytes taken.
     pub fn round(&mut self) -> usize {
+        let early = planted(Fault::NotesFirst).then(|| self.model.switch.take_changes());
         let round = self.visit(false);
+        self.mark_changes(early.unwrap_or_else(|| self.model.switch.take_changes()));
         self.drain.cut(9, &mut |batch| self.batches.push(batch));
         round.bytes
+    }
+
+    fn mark_changes(&mut self, changes: Vec<KindChange>) {
+        let batches = &mut self.batches;
+        self.drain.mark_changes(&changes, &ClockMap::identity(), &mut |batch| batches.push(batch));
+    }
+
+    /// In batches in which the kind of an instant was off until then: is there an instant without a mark that the kind
+    /// was turned on?
+    pub fn check_marks(&self) {
+        let mut on = false;
+        for batch in self.files.iter().flatten() {
+            let records: Vec<_> = RecordWalk::new(batch.records()).collect();
+            on |= records
+                .iter()
+                .any(|record| Marker::parse(record.bytes()) == Some((Marker::KindOn, i32::from(INSTANT))));
+            let has_instant = records.iter().any(|record| record.kind() == INSTANT);
+            assert!(on || !has_instant, "an instant before the mark that its kind was turned on");
+        }
     }
 
     fn visit(&mut self, last: bool) -> crate::drain::Round {
@@ -263,17 +305,19 @@ impl ModelConsumer<'_> {
 
     /// Ends the session: clears the mask and drains to the end.
     pub fn stop(&mut self) {
-        self.model.mask.store(KindMask::EMPTY);
+        self.model.switch.disarm(&self.model.mask);
         loop {
             let round = self.visit(true);
             if !round.more && round.bytes == 0 {
                 break;
             }
         }
+        self.mark_changes(self.model.switch.take_changes());
         self.drain.cut(9, &mut |batch| self.batches.push(batch));
         self.files.push(std::mem::take(&mut self.batches));
         let counts = self.drain.counts();
         self.discarded += (counts.late_records + counts.stale_spans) as u32;
+        self.model.stopped.store(1, Ordering::Release);
     }
 
     /// Looks for threads that are gone without having ended; returns how many it retired.
@@ -290,6 +334,9 @@ impl ModelConsumer<'_> {
             let mut losses_so_far = 0;
             for record in file.iter().flat_map(|batch| RecordWalk::new(batch.records())) {
                 if let Some((marker, value)) = Marker::parse(record.bytes()) {
+                    if matches!(marker, Marker::KindOn | Marker::KindOff) {
+                        continue;
+                    }
                     assert_eq!(marker, Marker::DroppedRecords);
                     reported += value.unsigned_abs();
                     losses_so_far += value.unsigned_abs();

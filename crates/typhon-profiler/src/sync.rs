@@ -5,14 +5,18 @@
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+#[cfg(loom)]
+pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{Mutex, MutexGuard};
 
 /// A mistake planted in the protocol, so that a model can show that it would be found (names without `T`/`M` as in
 /// the executable model of the protocol).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-#[cfg_attr(not(loom), allow(unreachable_pub, reason = "the models name faults from outside"))]
+#[cfg_attr(not(loom), allow(unreachable_pub, dead_code, reason = "the models name and plant faults"))]
 pub enum Fault {
     /// `committed` is loaded before `next`.
     LoadOrder = 1,
@@ -52,6 +56,16 @@ pub enum Fault {
     ExitSilent,
     /// An emission inside another one is not counted.
     ReentrySilent,
+    /// A loss is counted at the slot's next record only.
+    CountLate,
+    /// A span's guard keeps its slot and publishes through it after the thread has released it.
+    GuardSlot,
+    /// A chunk is recycled when everything in it is read, with or without a successor.
+    RecycleCur,
+    /// Stop leaves the mask as it is.
+    MaskOn,
+    /// The consumer takes the changes of the mask before it drains.
+    NotesFirst,
 }
 
 /// Is this fault planted? Always `false`, and no code, outside the models.

@@ -59,7 +59,7 @@ fn instants(model: &Model, id: u32, count: usize) {
 
 #[test]
 fn i1_chunks_are_linked_read_and_recycled_whole() {
-    let faults = [Fault::LoadOrder, Fault::CommitRelaxed, Fault::RecycleEarly];
+    let faults = [Fault::LoadOrder, Fault::CommitRelaxed, Fault::RecycleEarly, Fault::RecycleCur];
     holds_and_finds(4, &faults, || {
         let model = Model::new(1, 3);
         beside_consumer(&model, vec![|model| instants(model, 1, 4)], 2);
@@ -129,7 +129,7 @@ fn b11_no_slot_is_taken_from_a_live_thread() {
 
 #[test]
 fn b36_losses_are_reported_once_and_before_what_follows() {
-    let faults = [Fault::TotalFirst, Fault::CountReset, Fault::LastMark];
+    let faults = [Fault::TotalFirst, Fault::CountReset, Fault::LastMark, Fault::CountLate];
     holds_and_finds(3, &faults, || {
         let model = Model::new(1, 2);
         beside_consumer(&model, vec![|model| instants(model, 1, 6)], 2);
@@ -164,6 +164,58 @@ fn b10_what_a_thread_cannot_record_is_counted() {
     holds_and_finds(2, &[Fault::ReentrySilent], || {
         let model = Model::new(1, 2);
         beside_consumer(&model, vec![|model| model.thread(1).instant_inside_instant()], 1);
+    });
+}
+
+#[test]
+fn b1_a_guard_does_not_outlive_its_slot() {
+    holds_and_finds(3, &[Fault::GuardSlot], || {
+        let model = Model::new(1, 3);
+        let one = |model: &Model| {
+            let mut thread = model.thread(1);
+            let span = thread.begin();
+            thread.exit();
+            thread.end(span);
+        };
+        beside_consumer(&model, vec![one, |model| instants(model, 2, 1)], 1);
+    });
+}
+
+#[test]
+fn b36_a_kind_is_marked_no_later_than_its_first_record() {
+    holds_and_finds(3, &[Fault::NotesFirst], || {
+        let model = Model::new(1, 3);
+        let mut consumer = model.consumer();
+        assert!(model.switch(false));
+        consumer.round();
+        let producer = Arc::clone(&model);
+        let producer = thread::spawn(move || {
+            producer.switch(true);
+            instants(&producer, 1, 1);
+        });
+        consumer.round();
+        producer.join().unwrap();
+        consumer.stop();
+        consumer.check();
+        consumer.check_marks();
+    });
+}
+
+#[test]
+fn b29_nothing_is_on_once_a_stop_has_returned() {
+    holds_and_finds(3, &[Fault::MaskOn], || {
+        let model = Model::new(1, 2);
+        let mut consumer = model.consumer();
+        let asking = Arc::clone(&model);
+        let asking = thread::spawn(move || asking.asks_after_stop());
+        // A change that comes while the session is stopped is taken by it, or refused.
+        let changer = Arc::clone(&model);
+        let changer = thread::spawn(move || changer.switch(true));
+        consumer.stop();
+        asking.join().unwrap();
+        changer.join().unwrap();
+        assert!(!model.switch(true), "no session runs");
+        model.asks_after_stop();
     });
 }
 

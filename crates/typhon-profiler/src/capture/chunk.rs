@@ -168,6 +168,11 @@ impl<'c> Reader<'c> {
         Self { chunk, index, read: 0 }
     }
 
+    /// Was anything read?
+    pub(crate) fn has_records(&self) -> bool {
+        self.read > 0
+    }
+
     /// See [`Chunk::progress`].
     pub(crate) fn progress(&self) -> (Option<u32>, u32) {
         self.chunk.progress()

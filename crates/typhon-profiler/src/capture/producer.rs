@@ -23,6 +23,9 @@ struct State<'c> {
     claim: Claim<'c>,
     open: OpenSpans,
     host: Option<HostSpan>,
+    /// The slot after it was released, which is a mistake.
+    #[cfg(loom)]
+    kept: Option<Owner<'c>>,
     /// Trace ids of the open spans that have one, by position; beside the spans, which have to be small.
     trace_ids: [[u8; 16]; MAX_OPEN],
 }
@@ -69,6 +72,8 @@ impl<'c> Producer<'c> {
             claim: Claim::None { failed_at: 0 },
             open: OpenSpans::new(),
             host: None,
+            #[cfg(loom)]
+            kept: None,
             trace_ids: [[0; 16]; MAX_OPEN],
         }))
     }
@@ -137,7 +142,7 @@ impl<'c> Producer<'c> {
         let Some(mut state) = self.0.begin() else { return count_no_slot(identity, true) };
         state.open.close(span.position, span.id);
         // A span that was begun has an owner, unless the thread gave up its slot meanwhile.
-        let has_slot = if let Claim::Owner(owner) = &mut state.claim {
+        let has_slot = if let Some(owner) = state.owner_of_open_span() {
             let context = RecordContext { slot: owner.index(), span_id: span.id, parent: span.parent };
             owner.append(kind, size, context, record);
             true
@@ -176,6 +181,12 @@ impl<'c> Producer<'c> {
                 return;
             }
             if let Claim::Owner(owner) = std::mem::replace(&mut state.claim, Claim::Released) {
+                #[cfg(loom)]
+                if planted(Fault::GuardSlot) {
+                    owner.retire_early();
+                    state.kept = Some(owner);
+                    return;
+                }
                 owner.retire();
             }
         });
@@ -205,6 +216,17 @@ impl<'c> State<'c> {
         let (Some(host), Some(index)) = (self.host, position.index()) else { return (parent, 0) };
         self.trace_ids[index] = host.trace_id;
         (if parent == 0 { host.span_id } else { parent }, 1)
+    }
+
+    /// The slot, without a claim.
+    #[inline(always)]
+    fn owner_of_open_span(&mut self) -> Option<&mut Owner<'c>> {
+        match &mut self.claim {
+            Claim::Owner(owner) => Some(owner),
+            #[cfg(loom)]
+            Claim::Released => self.kept.as_mut(),
+            _ => None,
+        }
     }
 
     #[inline(always)]

@@ -15,6 +15,7 @@ use std::time::SystemTime;
 
 use crate::config::{Fault, FaultCode, Origin, PROFILER, ProfilerOptions, Resolved, TracePath};
 
+#[cfg(not(loom))]
 pub(crate) use in_use::create_in_use;
 pub use name::{CAPTURE_EXTENSION, capture_name, new_capture_path, time_of_name};
 pub use policy::{POLICY_FILE, RetentionPolicy};

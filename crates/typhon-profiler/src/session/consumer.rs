@@ -1,7 +1,7 @@
 //! The consumer's thread.
 #![forbid(unsafe_code)]
 
-use super::{lock, take_changes};
+use super::{SWITCH, lock};
 use crate::capture::thread_info::{ThreadKind, ThreadLabel};
 use crate::clock::{Clock, ClockMap, Ticks};
 use crate::drain::Drain;
@@ -148,7 +148,7 @@ impl Consumer {
                 break;
             }
         }
-        let changes = take_changes();
+        let changes = SWITCH.take_changes();
         self.with_sink(None, |drain, map, sink| drain.mark_changes(&changes, map, sink));
         bytes
     }
@@ -166,7 +166,7 @@ impl Consumer {
                 break;
             }
         }
-        let changes = take_changes();
+        let changes = SWITCH.take_changes();
         self.with_sink(Some(deadline), |drain, map, sink| drain.mark_changes(&changes, map, sink));
         self.cut(Some(deadline));
     }

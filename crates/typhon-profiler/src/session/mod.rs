@@ -11,7 +11,7 @@ pub use report::{ExporterReport, SessionReport};
 
 use crate::capture::{CONSUMER_SLOT, chunk::CHUNK_DATA_BYTES};
 use crate::clock::{Clock, ClockMap, Ticks};
-use crate::drain::{Drain, KindChange};
+use crate::drain::Drain;
 use crate::export::queue::Queue;
 use crate::export::worker::Worker;
 use crate::export::{ExportError, Exporter, SessionEnd, SessionStart};
@@ -19,6 +19,7 @@ use crate::gates::KindMask;
 use crate::lifecycle::first_use;
 use crate::mask::GATE;
 use crate::program::Program;
+use crate::switch::Switch;
 use crate::{fork, gauges, local, site, thread};
 use consumer::{Consumer, Control};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -125,13 +126,7 @@ struct RunningExporter {
 }
 
 static STATE: Mutex<State> = Mutex::new(State { idle: None, running: None, program: None });
-/// Changes of the mask that the consumer has not marked yet. Its lock serialises changes.
-static CHANGES: Mutex<Changes> = Mutex::new(Changes { armed: false, queue: Vec::new() });
-
-struct Changes {
-    armed: bool,
-    queue: Vec<KindChange>,
-}
+static SWITCH: Switch = Switch::new();
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -194,7 +189,7 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
     match spawn_consumer(&control, Arc::clone(&parts)) {
         Ok(consumer) => {
             gauges::begin_session();
-            arm(options.mask);
+            SWITCH.arm(&GATE.mask, options.mask);
             let companions = Vec::new();
             state.running = Some(Running { control, consumer, exporters, companions, start_ns });
             Ok(Started::New)
@@ -325,7 +320,7 @@ fn stop_running(mut state: MutexGuard<'_, State>, budgets: Budgets) -> Option<Se
     while let Some(companion) = running.companions.pop() {
         companion.stop(budgets.companion);
     }
-    disarm();
+    SWITCH.disarm(&GATE.mask);
     running.control.stop(Instant::now() + budgets.drain);
     let (drain, map) = match running.consumer.join() {
         Ok(parts) => parts,
@@ -376,41 +371,10 @@ pub fn set_mask(mask: KindMask) -> bool {
     if fork::is_child() {
         return false;
     }
-    let mut changes = lock(&CHANGES);
-    if !changes.armed {
-        return false;
-    }
-    let before = GATE.mask.load();
-    let ticks = Ticks::now().raw();
-    changes.queue.extend(mask.minus(before).iter().map(|kind| KindChange { kind, on: true, ticks }));
-    changes.queue.extend(before.minus(mask).iter().map(|kind| KindChange { kind, on: false, ticks }));
-    // After the note, or a record of a kind could precede the mark that the kind was turned on.
-    GATE.mask.store(mask);
-    true
-}
-
-fn arm(mask: KindMask) {
-    let mut changes = lock(&CHANGES);
-    changes.armed = true;
-    changes.queue.clear();
-    GATE.mask.store(mask);
+    SWITCH.set(&GATE.mask, mask, Ticks::now().raw())
 }
 
 /// Ends the state in which every kind counts as recorded until somebody asks.
 pub(crate) fn clear_initial_mask() {
-    let changes = lock(&CHANGES);
-    if !changes.armed {
-        GATE.mask.store(KindMask::EMPTY);
-    }
-}
-
-fn disarm() {
-    let mut changes = lock(&CHANGES);
-    changes.armed = false;
-    GATE.mask.store(KindMask::EMPTY);
-}
-
-/// The changes since the last call.
-fn take_changes() -> Vec<KindChange> {
-    std::mem::take(&mut lock(&CHANGES).queue)
+    SWITCH.clear_unless_armed(&GATE.mask);
 }
