@@ -4,6 +4,7 @@
 //! for. Everything that runs on it keeps it open: the recording is finished when the last handle is gone.
 //!
 //! - [`options`]: what can be set, within which bounds.
+//! - [`resources`]: what is used of what, in one tree for the whole process.
 //! - [`error`]: stable numbers of the errors of all crates above this one, for logs and dashboards.
 //!
 //! What it is not yet: there is no storage. Worlds live in memory until it arrives here.
@@ -17,6 +18,7 @@ mod engine;
 pub mod error;
 pub mod options;
 mod recording;
+pub mod resources;
 
 pub use engine::{Engine, EngineBuilder};
 pub use error::{Coded, ErrorCode};
