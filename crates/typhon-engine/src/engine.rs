@@ -2,8 +2,10 @@
 
 use crate::options::{EngineOptions, InvalidOptions, RuntimeOptions};
 use crate::recording::Recording;
+use crate::resources::{Node, NodeType, Registry, Resource, Subsystem};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use typhon_profiler::{Init, Status};
 
 /// The engine of a world. Cloning gives another handle; it closes when the last one is gone.
@@ -21,6 +23,7 @@ pub struct Engine(Arc<Open>);
 #[derive(Debug)]
 struct Open {
     options: EngineOptions,
+    _resource: Option<Resource>,
     /// Last, so that everything else is torn down while it still runs.
     recording: Recording,
 }
@@ -36,10 +39,25 @@ impl Engine {
         &self.0.options
     }
 
+    /// The tree of resources of this process, in which the engine and all that runs on it have nodes.
+    pub fn resources(&self) -> &'static Registry {
+        Registry::process()
+    }
+
+    /// A name that nothing else of this process has: `prefix` with a number.
+    pub fn unique_name(&self, prefix: &str) -> String {
+        unique_name(prefix)
+    }
+
     /// What became of the recording that the configuration asks for.
     pub fn recording(&self) -> Status {
         self.0.recording.status()
     }
+}
+
+fn unique_name(prefix: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("{prefix}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Options of an engine that is not there yet.
@@ -78,6 +96,9 @@ impl EngineBuilder {
     pub fn build(self) -> Result<Engine, InvalidOptions> {
         self.options.check()?;
         let recording = Recording::begin(self.profiler);
-        Ok(Engine(Arc::new(Open { options: self.options, recording })))
+        let (name, node) = (unique_name("Engine"), Node::new(NodeType::Engine));
+        // Refused only if a subscriber of the tree builds an engine; it has no node then.
+        let resource = Registry::process().register(Subsystem::DataEngine, &name, node).ok();
+        Ok(Engine(Arc::new(Open { options: self.options, _resource: resource, recording })))
     }
 }

@@ -4,12 +4,12 @@
 //! `SEEDS=20 TICKS=10000 cargo test -p typhon-runtime --release --test random_graphs`.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-mod common;
+mod worlds;
 
-use common::{Deed, Trouble, Watched, World};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use typhon_runtime::{Runtime, SkipReason, SystemIndex};
+use worlds::{Deed, Trouble, Watched, World};
 
 const TROUBLE: Trouble = Trouble { skips: 10, errors: 2, panics: 2 };
 

@@ -62,12 +62,12 @@
 //! file, which the command `typhon trace` reads. No code is needed for it.
 #![forbid(unsafe_code)]
 
-pub use typhon_engine::{Coded, Engine, EngineBuilder, ErrorCode, InvalidOptions, options};
+pub use typhon_engine::{Coded, Engine, EngineBuilder, ErrorCode, InvalidOptions, options, resources};
 /// Spans, instants and gauges of the program's own, and the life of its recording.
 pub use typhon_profiler as profiler;
 pub use typhon_runtime::{
     FailureKind, Priority, Runtime, SkipReason, SystemFailure, SystemIndex, TickPhase, WorkerId, event_queue,
-    graph, runtime, schedule, system, telemetry,
+    graph, overload, runtime, schedule, system, telemetry,
 };
 
 /// What most programs name.

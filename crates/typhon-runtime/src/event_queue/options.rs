@@ -68,10 +68,10 @@ impl QueueOptions {
     }
 
     /// Most events that the queue ever holds.
-    pub(super) fn limit(&self) -> usize {
+    pub fn limit(&self) -> u32 {
         match self.full {
-            FullPolicy::Grow(max) => max.max(self.capacity) as usize,
-            FullPolicy::Error | FullPolicy::DropNewest => self.capacity as usize,
+            FullPolicy::Grow(max) => max.max(self.capacity),
+            FullPolicy::Error | FullPolicy::DropNewest => self.capacity,
         }
     }
 }

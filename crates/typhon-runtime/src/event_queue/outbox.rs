@@ -123,7 +123,7 @@ impl<T: Send + Sync + 'static> Outbox<T> {
         if self.running.is_none() {
             return Err(QueueError::NotAProducer { queue: self.queue.name.clone(), system });
         }
-        if self.events.len() < self.queue.options.limit() {
+        if self.events.len() < self.queue.options.limit() as usize {
             self.events.push(event);
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl<T: Send + Sync + 'static> Outbox<T> {
         if self.queue.options.full == FullPolicy::DropNewest {
             return Ok(());
         }
-        let capacity = u32::try_from(self.queue.options.limit()).unwrap_or(u32::MAX);
+        let capacity = self.queue.options.limit();
         Err(QueueError::Full { queue: self.queue.name.clone(), capacity })
     }
 }

@@ -126,7 +126,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
         store.count_refused(std::mem::take(refused));
         for Batch { system, mut events, .. } in batches.drain(..) {
             if !failed.contains(&system) {
-                store.append(&mut events, self.options.limit());
+                store.append(&mut events, self.options.limit() as usize);
             }
             let left = events.len();
             drop_guarded(&mut events, left);

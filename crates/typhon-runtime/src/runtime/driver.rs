@@ -193,6 +193,7 @@ impl Driver {
             TickLength::AsIf(ns) => ns,
             TickLength::Measured | TickLength::None => scale.ns_between(started, ended),
         };
+        shared.numbers.record_tick(actual_ns, start.missed_ticks);
         let base_ratio = (actual_ns as f64 / base_ns) as f32;
         let in_force = self.overload.rung();
         let previous = self.previous_start.replace(started);
@@ -240,8 +241,9 @@ impl Driver {
             outcome == SkipReason::THROTTLED || outcome == SkipReason::SHED
         };
         let queues = execution.queues.iter().zip(execution.graph.queues());
-        let depths = queues.map(|(queue, node)| {
+        let depths = queues.zip(&shared.numbers.queues).map(|((queue, node), numbers)| {
             let counters = queue.counters();
+            numbers.record(&counters);
             overflow_count = overflow_count.saturating_add(counters.overflow);
             emit(|| counters.event(self.number as u32, queue.id()));
             (counters.end_depth, !node.consumers.iter().any(was_throttled))

@@ -7,6 +7,7 @@ mod error;
 mod hooks;
 mod outcome;
 mod pool;
+mod resources;
 mod shared;
 
 pub use diagnostic::{Diagnostic, SystemDiagnostic, SystemStage};
@@ -26,6 +27,7 @@ use crate::system::{IntoOutcome, TickInfo};
 use crate::telemetry::{Telemetry, TelemetryWriter, telemetry_ring};
 use driver::{Driver, TickLength, TickStart};
 use hooks::{HookKind, Hooks};
+use resources::Numbers;
 use shared::{Shared, lock, say};
 use std::fmt;
 use std::ops::Range;
@@ -35,6 +37,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use typhon_engine::Engine;
 use typhon_engine::options::{EngineOptions, FailurePolicy, RuntimeOptions};
+use typhon_engine::resources::Resource;
 use typhon_profiler::Program;
 use typhon_trace::tables::RuntimeConfig;
 
@@ -72,6 +75,10 @@ pub struct Runtime {
     shared: Arc<Shared>,
     warnings: Vec<ScheduleWarning>,
     life: Mutex<Life>,
+    /// Not with the threads, which may let go of what they share a moment after they have ended.
+    _nodes: Vec<Resource>,
+    /// Kept open by the runtime: the recording ends after its last tick.
+    _engine: Engine,
 }
 
 /// What a runtime is in the middle of.
@@ -126,7 +133,9 @@ impl Runtime {
     fn of(engine: &Engine, options: RuntimeOptions, mut schedule: BuiltSchedule) -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         let workers = usize::from(options.worker_count.resolve(processors));
-        describe(&schedule.graph, &options, workers);
+        let numbers = Numbers::new(&schedule.graph);
+        let nodes = resources::register(engine, &schedule.graph, &numbers).unwrap_or_default();
+        describe(engine, &schedule.graph, &options, workers);
         let warnings = std::mem::take(&mut schedule.warnings);
         let topology = topology(&schedule.graph);
         let aborts = options.failure_policy == FailurePolicy::AbortTickAndStop;
@@ -135,9 +144,10 @@ impl Runtime {
         let execution = Execution::new(schedule, workers, Arc::new(Control::new(grace)));
         let systems = board.systems.len();
         let (writer, telemetry) = telemetry_ring(options.telemetry_ring_capacity as usize, systems);
-        let shared = Shared::new(board, execution, options, workers, telemetry, engine.clone());
+        let shared = Shared::new(board, execution, options, workers, telemetry, numbers);
         let life = Life::Created { telemetry: writer, hooks: Hooks::default() };
-        Self { shared: Arc::new(shared), warnings, life: Mutex::new(life) }
+        let engine = engine.clone();
+        Self { shared: Arc::new(shared), warnings, life: Mutex::new(life), _nodes: nodes, _engine: engine }
     }
 
     /// The graph that it runs.
@@ -455,7 +465,7 @@ impl Drop for Runtime {
     }
 }
 
-fn describe(graph: &Graph, options: &RuntimeOptions, workers: usize) {
+fn describe(engine: &Engine, graph: &Graph, options: &RuntimeOptions, workers: usize) {
     let mut tables = graph.trace_tables();
     tables.runtime_config = Some(RuntimeConfig {
         base_tick_rate: options.base_tick_rate_hz as i32,
@@ -463,6 +473,7 @@ fn describe(graph: &Graph, options: &RuntimeOptions, workers: usize) {
         telemetry_ring_capacity: options.telemetry_ring_capacity as i32,
         parallel_query_min_chunk_size: 0,
     });
+    tables.resource_graph = engine.resources().trace_table();
     typhon_profiler::describe(Program::new(tables));
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::Terminal;
 use super::outcome::TickOutcome;
+use super::resources::Numbers;
 use crate::metronome::TimerMetrics;
 use crate::overload::Rung;
 use crate::scheduler::board::Board;
@@ -15,7 +16,6 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use typhon_engine::Engine;
 use typhon_engine::options::RuntimeOptions;
 
 pub(crate) struct Shared {
@@ -25,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) options: RuntimeOptions,
     pub(crate) workers: usize,
     pub(crate) telemetry: Telemetry,
+    pub(crate) numbers: Arc<Numbers>,
     /// Tick in the words of the board, for diagnostics.
     epoch: AtomicU64,
     last_outcome: Mutex<Option<TickOutcome>>,
@@ -33,8 +34,6 @@ pub(crate) struct Shared {
     terminal: Mutex<Option<Terminal>>,
     /// Names of threads that have not ended.
     pub(crate) threads: Threads,
-    /// Kept open by the runtime: the recording ends after its last tick.
-    pub(crate) _engine: Engine,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -48,7 +47,7 @@ impl Shared {
         options: RuntimeOptions,
         workers: usize,
         telemetry: Telemetry,
-        engine: Engine,
+        numbers: Arc<Numbers>,
     ) -> Self {
         Self {
             control: Arc::clone(&execution.control),
@@ -57,13 +56,13 @@ impl Shared {
             options,
             workers,
             telemetry,
+            numbers,
             epoch: AtomicU64::new(0),
             last_outcome: Mutex::new(None),
             timer: Mutex::new(TimerMetrics::default()),
             overload: Mutex::new(Rung::NORMAL),
             terminal: Mutex::new(None),
             threads: Threads::default(),
-            _engine: engine,
         }
     }
 
