@@ -24,8 +24,9 @@ const RUNTIMES: &[Runtime] = &[
 /// C# compiler, and the system package that brings it.
 const COMPILER: [&str; 2] = ["mcs", "mono-mcs"];
 
-/// Test programs: source, what becomes of it in `target/dotnet`, and the compiler's name for that form.
+/// Programs of tests and benches: source, what becomes of it in `target/dotnet`, and the compiler's name for that form.
 const PROGRAMS: &[[&str; 3]] = &[
+    ["bench/dotnet/throughput.cs", "throughput.exe", "exe"],
     ["crates/typhon-clr/tests/dotnet/allocator.cs", "allocator.exe", "exe"],
     ["crates/typhon-profiler/tests/dotnet/application.cs", "application.exe", "exe"],
     ["crates/typhon-profiler/tests/dotnet/hosted.cs", "hosted.dll", "library"],

@@ -236,6 +236,8 @@ mod targets {
         assert!(quick.stderr.contains("no .NET runtime had connected"), "{}", quick.stderr);
         typhon(&["gc", "-o", output, "--", "/no/such/program"]).expect(66);
         typhon(&["gc", "-o", output, "--listen", "/no/such/folder/socket"]).expect(73);
+        let in_use = typhon(&["gc", "-o", output, "--listen", "Cargo.toml"]).expect(73);
+        assert!(in_use.stderr.contains("delete it, if no other program waits there"), "{}", in_use.stderr);
         assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
     }
 
@@ -366,6 +368,27 @@ mod targets {
         assert!(losses.iter().any(|loss| loss["code"] == "broken-off"), "{losses:?}");
         assert!(recorded(&output).len() > 20);
         assert_sound(&output);
+    }
+
+    /// A file that cannot grow stands for a disk that is full.
+    #[test]
+    fn a_full_disk_leaves_what_was_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (socket, output) = (folder.path().join("port"), folder.path().join("out"));
+        let bytes = std::fs::read(stream("net8-server")).expect("a recorded stream");
+        let mut command = Command::new("sh");
+        let program = common::command();
+        command.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]).arg(program.get_program());
+        command.args(["gc", "-o", arg(&output), "--json", "--listen", arg(&socket)]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("a shell");
+        let runtime = std::thread::spawn(move || drop(begin(&socket, &bytes)));
+        let ended = child.wait_with_output().expect("it ends");
+        runtime.join().expect("the runtime was served");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(74), "{said}");
+        assert!(said.contains("what was written before is kept"), "{said}");
+        typhon(&["trace", "repair", arg(&output), "-o", arg(&folder.path().join("repaired"))]).expect(0);
     }
 
     #[test]

@@ -296,6 +296,23 @@ impl Run {
         (seen.abs_diff(counted), counted / 20 + 100_000 * self.ends().len() as u64)
     }
 
+    /// What the program asked for: each generation, each kind of objects, and in the background.
+    fn check_induced(&self, is_concurrent: bool, has_pinned_heap: bool) {
+        for generation in 0..3 {
+            let is_it = |record: &GcRecord| {
+                matches!(record, GcRecord::Start(start)
+                    if start.generation == generation && start.reason == GcReason::INDUCED)
+            };
+            assert!(self.records.iter().any(is_it), "generation {generation}");
+        }
+        assert!(self.has(GcType::BLOCKING, Some(GcReason::INDUCED_COMPACTING)));
+        assert_eq!(self.has(GcType::BACKGROUND, None), is_concurrent);
+        let ends = self.ends();
+        let uses_heap = |index: usize| ends.values().any(|end| end.heap.unwrap().size_bytes[index] > 0);
+        assert!(uses_heap(3), "large objects");
+        assert_eq!(uses_heap(4), has_pinned_heap, "pinned objects");
+    }
+
     fn has(&self, kind: GcType, reason: Option<GcReason>) -> bool {
         self.records.iter().any(|record| {
             matches!(record, GcRecord::Start(start)
@@ -316,12 +333,8 @@ fn check_net8(test: &str, threads: u32, is_server: bool, is_concurrent: bool) {
         let run = Run::of(NET_8, threads, &environment);
         run.check_counts();
         run.check_sizes(is_server);
-        assert!(run.has(GcType::BLOCKING, Some(GcReason::INDUCED)));
-        assert!(run.has(GcType::BLOCKING, Some(GcReason::INDUCED_COMPACTING)));
-        assert_eq!(run.has(GcType::BACKGROUND, None), is_concurrent);
+        run.check_induced(is_concurrent, true);
         assert_eq!(run.infos.iter().any(|info| info.is_concurrent), is_concurrent);
-        let pinned_heap_is_used = run.ends().values().any(|end| end.heap.unwrap().size_bytes[4] > 0);
-        assert!(pinned_heap_is_used);
         let (difference, allowed) = run.pause_difference();
         if difference <= allowed {
             return;
@@ -359,7 +372,7 @@ fn live_net31_counts_in_every_mode() {
         let run = Run::of(NET_31, 2, &environment);
         run.check_counts();
         assert!(run.ends().values().all(|end| end.committed_bytes.is_none()));
-        assert_eq!(run.has(GcType::BACKGROUND, None), is_concurrent == "1");
+        run.check_induced(is_concurrent == "1", false);
     }
 }
 

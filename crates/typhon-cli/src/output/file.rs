@@ -69,12 +69,18 @@ impl OutputFile {
     }
 
     /// Makes the file durable and visible; returns its size in bytes.
-    pub(crate) fn finish(mut self) -> Result<u64, Failure> {
+    pub(crate) fn finish(self) -> Result<u64, Failure> {
         let failed =
             |err: std::io::Error, what| Failure::new(Exit::Io, what).in_file(&self.path).caused_by(err);
         let bytes = self.file.metadata().map_err(|err| failed(err, "the output cannot be inspected"))?.len();
         self.file.sync_all().map_err(|err| failed(err, "the output cannot be written"))?;
-        let Some(temporary) = self.temporary.take() else { return Ok(bytes) };
+        self.keep()?;
+        Ok(bytes)
+    }
+
+    /// Makes the file visible as far as it was written, for what could not be written a second time.
+    pub(crate) fn keep(mut self) -> Result<(), Failure> {
+        let Some(temporary) = self.temporary.take() else { return Ok(()) };
         let name = temporary.to_path_buf();
         let path = self.path.clone();
         let overwrite = self.overwrite;
@@ -86,8 +92,7 @@ impl OutputFile {
             Failure::new(Exit::CannotCreate, "the output cannot be put in place")
                 .in_file(&path)
                 .caused_by(err.error)
-        })?;
-        Ok(bytes)
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use typhon_clr::{ClockSync, ClrError};
 /// Name of the thread that reads the runtime's events.
 const NAME: &str = "Typhon.GcReader";
 /// How soon a stop is noticed.
-const POLL: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(100);
 /// How often a runtime is looked for at first, how long that counts as "at first", and how often later.
 const EAGER_PROBE: Duration = Duration::from_millis(250);
 const EAGER_FOR: Duration = Duration::from_secs(5);

@@ -6,8 +6,10 @@ use super::{Ended, SIGNAL_EXIT};
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::signals;
+use crate::output::stream::Style;
 use crate::output::units::duration;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -76,7 +78,8 @@ pub(super) fn listen(
     match next_runtime(&listener, recording, || Ok(()))? {
         Some(incoming) => {
             let mut bystanders = Bystanders::new(Arc::clone(&listener), incoming.advertise);
-            accept(&listener, incoming, &mut bystanders, recording, limit)
+            let session = begin(&listener, incoming, recording.style())?;
+            follow(session, Some(&mut bystanders), recording, limit)
         }
         None => Ok(Ended::default()),
     }
@@ -101,20 +104,27 @@ pub(super) fn start(
         .hint("it must be a .NET program (5 or newer) with diagnostics enabled")),
         _ => Ok(()),
     };
-    let recorded = next_runtime(&listener, recording, check).and_then(|incoming| {
+    let begun = next_runtime(&listener, recording, check).and_then(|incoming| {
         let Some(incoming) = incoming else { return Ok(None) };
-        let mut bystanders = Bystanders::new(Arc::clone(&listener), incoming.advertise);
-        let ended = accept(&listener, incoming, &mut bystanders, recording, limit)?;
-        Ok(Some((ended, bystanders)))
+        let bystanders = Bystanders::new(Arc::clone(&listener), incoming.advertise);
+        Ok(Some((begin(&listener, incoming, recording.style())?, bystanders)))
     });
-    match recorded {
-        Ok(Some((ended, bystanders))) => {
-            Ok(Ended { command: Some(StartedCommand { child, bystanders, _folder: folder }), ..ended })
-        }
+    let (session, mut bystanders) = match begun {
+        Ok(Some(begun)) => begun,
         other => {
             // Its runtime would wait for us for ever. That the command has ended already is no failure of ours.
             let _ = child.kill().and_then(|()| child.wait());
-            other.map(|_| Ended::default())
+            return other.map(|_| Ended::default());
+        }
+    };
+    let ended = follow(session, Some(&mut bystanders), recording, limit);
+    let command = StartedCommand { child, bystanders, _folder: folder };
+    match ended {
+        Ok(ended) => Ok(Ended { command: Some(command), ..ended }),
+        Err(failure) => {
+            recording.style().say("warning: the recording ends here; the command goes on");
+            command.wait();
+            Err(failure)
         }
     }
 }
@@ -165,12 +175,13 @@ fn spawn(command: &[OsString], socket: &Path) -> Result<Child, Failure> {
 }
 
 fn bind(path: &Path) -> Result<ReverseListener, Failure> {
-    ReverseListener::bind(path).map_err(|err| {
-        let exit = match &err {
-            ClrError::Io { source, .. } => Exit::of_creating(source),
-            _ => Exit::CannotCreate,
-        };
-        Failure::new(exit, "the socket cannot be created").in_file(path).caused_by(err)
+    let failure = |exit| Failure::new(exit, "the socket cannot be created").in_file(path);
+    ReverseListener::bind(path).map_err(|err| match err {
+        ClrError::Io { source, .. } if source.kind() == ErrorKind::AddrInUse => {
+            failure(Exit::CannotCreate).caused_by(source).hint("delete it, if no other program waits there")
+        }
+        ClrError::Io { source, .. } => failure(Exit::of_creating(&source)).caused_by(source),
+        other => failure(Exit::CannotCreate).caused_by(other),
     })
 }
 
@@ -195,19 +206,13 @@ fn next_runtime(
 }
 
 /// Starts the session before the runtime runs its first line of managed code.
-fn accept(
-    listener: &Arc<ReverseListener>,
-    incoming: Incoming,
-    bystanders: &mut Bystanders,
-    recording: &mut Recording<'_>,
-    limit: Option<Duration>,
-) -> Result<Ended, Failure> {
+fn begin(listener: &Arc<ReverseListener>, incoming: Incoming, style: &Style) -> Result<GcSession, Failure> {
     let process_id = incoming.advertise.process_id;
     let target = ReverseTarget::new(Arc::clone(listener), incoming);
     let mut session = GcSession::start(Box::new(target), GcSettings::default()).map_err(unreachable)?;
     session.resume_runtime().map_err(unreachable)?;
-    recording.style().say(&format!("recording the collections of process {process_id}; Ctrl+C ends it"));
-    follow(session, Some(bystanders), recording, limit)
+    style.say(&format!("recording the collections of process {process_id}; Ctrl+C ends it"));
+    Ok(session)
 }
 
 /// Takes records until the process or the time ends, and ends the session.

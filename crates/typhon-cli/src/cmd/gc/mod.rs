@@ -29,20 +29,38 @@ pub(crate) fn run(args: &Gc, style: &Style) -> Result<u8, Failure> {
     signals::keep_first();
     let mut recording = Recording::new(&args.output, file.writer()?, style);
     let ended = match &args.from {
-        Some(path) => replay::replay(path, &mut recording)?,
-        None => watch(args, duration_ns, &mut recording)?,
+        Some(path) => replay::replay(path, &mut recording),
+        None => watch(args, duration_ns, &mut recording),
+    };
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(failure) if recording.has_begun() => return Err(kept(args, file, failure)),
+        Err(failure) => return Err(failure),
     };
     let signal_exit = || signals::received().map(|signal| SIGNAL_EXIT | signal);
     let Some(mut finished) = recording.finish(ended.stop_ticks) else {
         style.say("nothing was recorded: no runtime was there yet");
         return Ok(signal_exit().unwrap_or_else(|| ended.exit_code()));
     };
-    check_closed(&mut finished.written, &args.output)?;
+    if let Err(failure) = check_closed(&mut finished.written, &args.output) {
+        return Err(kept(args, file, failure));
+    }
     finished.bytes = file.finish()?;
     view::conclude(&finished, &args.output, style)?;
     // A command may go on after its recording has ended.
     let exit = ended.exit_code();
     Ok(signal_exit().unwrap_or(exit))
+}
+
+/// What happened in a process cannot be recorded again, so a full disk leaves what was written until then.
+fn kept(args: &Gc, file: OutputFile, failure: Failure) -> Failure {
+    if args.from.is_some() {
+        return failure;
+    }
+    match file.keep() {
+        Ok(()) => failure.hint("what was written before is kept; `typhon trace repair` completes it"),
+        Err(_) => failure,
+    }
 }
 
 /// How a source ended.

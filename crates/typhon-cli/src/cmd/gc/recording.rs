@@ -125,7 +125,7 @@ impl<'a> Recording<'a> {
             trace.add(&record).map_err(failed)?;
             match record {
                 GcRecord::End(collection) => {
-                    self.view.show(&collection, trace)?;
+                    self.view.show(&collection, trace);
                     self.last = Some(collection);
                 }
                 GcRecord::Loss(loss) => match loss.kind {

@@ -15,7 +15,7 @@ use typhon_clr::gc::{Collection, GcReason, GcType, HeapSizes};
 /// Shows collections while they come.
 pub(super) struct Live<'a> {
     style: &'a Style,
-    /// The reader of standard output went away. The recording goes on without it.
+    /// Nobody can be shown anything any more. The recording goes on without it.
     is_alone: bool,
 }
 
@@ -29,21 +29,16 @@ impl<'a> Live<'a> {
     }
 
     /// Shows a collection that has ended.
-    pub(super) fn show(&mut self, collection: &Collection, trace: &TraceFile) -> Result<(), Failure> {
+    pub(super) fn show(&mut self, collection: &Collection, trace: &TraceFile) {
         if self.is_alone {
-            return Ok(());
+            return;
         }
         let shown = match self.style.json {
             true => print(&json::line(&to_json(collection, trace))),
             false => print(to_text(collection, trace.length_ns(collection.pause_ticks)).as_bytes()),
         };
-        match shown {
-            Err(Failure::ClosedPipe) => {
-                self.is_alone = true;
-                Ok(())
-            }
-            other => other,
-        }
+        // Why comes up again with the summary.
+        self.is_alone = shown.is_err();
     }
 }
 
