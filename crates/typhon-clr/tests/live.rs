@@ -490,6 +490,32 @@ fn live_sixty_four_sessions_and_no_more() {
 }
 
 #[test]
+fn live_attaching_and_detaching_leaves_the_target_as_it_was() {
+    let test = "live_attaching_and_detaching_leaves_the_target_as_it_was";
+    let Some(_turn) = turn(test, &[NET_8, NET_31]) else { return };
+    let cycles = std::env::var("TYPHON_CLR_CYCLES").map_or(50, |cycles| cycles.parse().unwrap());
+    for runtime in [NET_8, NET_31] {
+        let (mut target, before) = Target::ready(runtime, 1, &[]);
+        let open_descriptors = || std::fs::read_dir(format!("/proc/{}/fd", target.id())).unwrap().count();
+        let cycle = || {
+            let mut session = GcSession::attach(target.id(), GcSettings::default()).unwrap();
+            assert!(session.stop(&mut |_| {}).unwrap().is_complete);
+        };
+        cycle();
+        let at_first = open_descriptors();
+        (0..cycles).for_each(|_| cycle());
+        // The runtime closes its side on a thread of its own.
+        let deadline = Instant::now() + PATIENCE;
+        while open_descriptors() > at_first {
+            assert!(Instant::now() < deadline, "{at_first} descriptors became {}", open_descriptors());
+            std::thread::yield_now();
+        }
+        target.go_on();
+        assert!(target.await_report("done").collections[0] > before.collections[0], "the target works on");
+    }
+}
+
+#[test]
 fn live_a_reader_that_stalls_does_not_stall_the_target() {
     let Some(_turn) = turn("live_a_reader_that_stalls_does_not_stall_the_target", &[NET_8]) else { return };
     let (mut target, before) = Target::ready(NET_8, 2, &[("gcServer", "1"), ("GCHeapCount", "2")]);
