@@ -1,6 +1,7 @@
 // A program to be traced: the same work again and again, as often as it is asked to.
 //
-// usage: throughput THREADS
+// usage: throughput THREADS EVERY
+//        EVERY: a collection is induced after so many operations, besides those that allocating causes; 0 for none
 // stdin:  a number of operations for each thread
 // stdout: "ready"; then for each number its time and its processor time in nanoseconds, and the collections meanwhile
 using System;
@@ -29,6 +30,7 @@ static class Throughput
     static void Main(string[] arguments)
     {
         int threads = int.Parse(arguments[0]);
+        int every = int.Parse(arguments[1]);
         Console.WriteLine("ready");
         for (string line = Console.ReadLine(); line != null; line = Console.ReadLine())
         {
@@ -38,7 +40,7 @@ static class Throughput
             int before = GC.CollectionCount(0);
             long startProcessor = ProcessorNs(), start = Stopwatch.GetTimestamp();
             var workers = new List<Thread>();
-            for (int i = 0; i < threads; i++) workers.Add(new Thread(() => Work(operations)));
+            for (int i = 0; i < threads; i++) workers.Add(new Thread(() => Work(operations, every)));
             workers.ForEach(worker => worker.Start());
             workers.ForEach(worker => worker.Join());
             long ticks = Stopwatch.GetTimestamp() - start;
@@ -48,7 +50,7 @@ static class Throughput
         }
     }
 
-    static void Work(int operations)
+    static void Work(int operations, int every)
     {
         var world = new Dictionary<int, Entity>();
         for (int i = 0; i < operations; i++)
@@ -57,8 +59,7 @@ static class Throughput
             for (int item = 0; item < 8; item++) entity.Items.Add(item * i);
             // One in eight replaces one that has been there for long.
             if (i % 8 == 0) world[i % 160000] = entity;
-            // Often, however large the machine's caches make the youngest generation.
-            if (i % 25000 == 0) GC.Collect(0);
+            if (every > 0 && i % every == 0) GC.Collect(0);
         }
     }
 }

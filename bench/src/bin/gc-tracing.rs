@@ -4,7 +4,8 @@
 //! the profiler's, with everything that belongs to it: the session, the threads, the file. Its files are read
 //! afterwards: a turn counts only if all collections of it are there.
 //!
-//! `gc-tracing [PAIRS] [OPERATIONS]`, after `cargo xtask dotnet` in the repository's root.
+//! `gc-tracing [PAIRS] [EVERY]`, after `cargo xtask dotnet` in the repository's root. With EVERY, the process induces a
+//! collection after so many operations, besides those that it needs.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -20,6 +21,8 @@ use typhon_trace::reader::{ReadOptions, StreamReader};
 
 /// For the beginning of the session with the runtime, which nothing else tells.
 const ATTACH: Duration = Duration::from_millis(150);
+/// A turn: some tenths of a second.
+const OPERATIONS: u32 = 1_500_000;
 /// How long the threads are watched at rest.
 const REST: Duration = Duration::from_secs(30);
 const THREADS: [&str; 2] = ["Typhon.GcReader", "Typhon.GcIngest"];
@@ -27,18 +30,18 @@ const THREADS: [&str; 2] = ["Typhon.GcReader", "Typhon.GcIngest"];
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let pairs: usize = arguments.next().map_or(Ok(150), |text| text.parse())?;
-    let operations: u32 = arguments.next().map_or(Ok(1_500_000), |text| text.parse())?;
+    let every: u32 = arguments.next().map_or(Ok(0), |text| text.parse())?;
     let folder = std::env::temp_dir().join(format!("typhon-bench-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
-    let measured = measure(&folder, pairs, operations);
+    let measured = measure(&folder, pairs, every);
     fs::remove_dir_all(&folder)?;
     measured
 }
 
-fn measure(folder: &Path, pairs: usize, operations: u32) -> Result<(), Box<dyn Error>> {
-    let mut target = Target::start(folder)?;
+fn measure(folder: &Path, pairs: usize, every: u32) -> Result<(), Box<dyn Error>> {
+    let mut target = Target::start(folder, every)?;
     for _ in 0..5 {
-        target.work(operations)?;
+        target.work()?;
     }
     let trace = folder.join("run.typhon-trace");
     let overrides = Overrides::new()
@@ -50,7 +53,7 @@ fn measure(folder: &Path, pairs: usize, operations: u32) -> Result<(), Box<dyn E
     let untraced = |target: &mut Target| {
         // As long an idle time as the other has before its turn.
         thread::sleep(ATTACH);
-        target.work(operations)
+        target.work()
     };
     let mut traced = |target: &mut Target| -> Result<(Round, Vec<Duration>), Box<dyn Error>> {
         let status = recording.take().map_or_else(typhon_profiler::init, Init::start);
@@ -59,7 +62,7 @@ fn measure(folder: &Path, pairs: usize, operations: u32) -> Result<(), Box<dyn E
         }
         thread::sleep(ATTACH);
         let before = processor_times()?;
-        let round = target.work(operations)?;
+        let round = target.work()?;
         let spent = processor_times()?.iter().zip(before).map(|(after, before)| *after - before).collect();
         shutdown();
         Ok((round, spent))
@@ -187,14 +190,18 @@ struct Target {
 }
 
 impl Target {
-    fn start(folder: &Path) -> Result<Self, Box<dyn Error>> {
+    fn start(folder: &Path, every: u32) -> Result<Self, Box<dyn Error>> {
         let dotnet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/dotnet");
         let config = folder.join("runtimeconfig.json");
         let text = r#"{"runtimeOptions":{"framework":{"name":"Microsoft.NETCore.App","version":"8.0.0"},
             "configProperties":{"System.GC.Concurrent":false,"System.Globalization.Invariant":true}}}"#;
         fs::write(&config, text)?;
         let mut command = Command::new(dotnet.join("net8/dnv/net/runtime/.net/dotnet"));
-        command.args(["exec", "--runtimeconfig"]).arg(config).arg(dotnet.join("throughput.exe")).arg("1");
+        command
+            .args(["exec", "--runtimeconfig"])
+            .arg(config)
+            .arg(dotnet.join("throughput.exe"))
+            .args(["1", &every.to_string()]);
         // Code that stays as it is.
         command.env("DOTNET_TieredCompilation", "0");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -204,8 +211,8 @@ impl Target {
         Ok(Self { child, input, output })
     }
 
-    fn work(&mut self, operations: u32) -> Result<Round, Box<dyn Error>> {
-        writeln!(self.input, "{operations}")?;
+    fn work(&mut self) -> Result<Round, Box<dyn Error>> {
+        writeln!(self.input, "{OPERATIONS}")?;
         let line = self.output.next().ok_or("the target has ended")??;
         let numbers: Vec<u64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
         let [time, processor_time, collections] = numbers[..] else { return Err("not a report".into()) };

@@ -1,5 +1,6 @@
 use super::control::Control;
 use super::{Collection, CollectionStart, GcRecord, Input, SuspendReason};
+use crate::fork;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use typhon_clr::gc::{GcEvent, SuspendEeBegin, Tracker};
@@ -39,6 +40,9 @@ impl Bridge {
     /// # Errors
     /// [`BridgeError`].
     pub fn open() -> Result<Self, BridgeError> {
+        if fork::is_child() {
+            return Err(BridgeError::NotTraced);
+        }
         let control = Control::current().ok_or(BridgeError::NotTraced)?;
         control.with_input(|_| ()).ok_or(BridgeError::NotTraced)?;
         if !control.begin_pushing(PATIENCE) {

@@ -159,6 +159,8 @@ fn conclusion_text(finished: &Finished, path: &Path, style: &Style) -> String {
         text.push_str(&stats::text::gc(summary));
         text.push('\n');
         text.push_str(&stats::histogram::bars(&finished.pauses_ns, style));
+    } else {
+        text.push_str("gc      no collection in this time\n");
     }
     if let Some(heap) = finished.last.and_then(|last| last.heap) {
         let [gen0, gen1, gen2, large, pinned] = heap.size_bytes.map(bytes);
