@@ -79,7 +79,7 @@ impl SystemDiagnostic {
         };
         let is_stuck = |system: &&SystemIndex| !state(**system).is_completed(epoch);
         let stuck = graph.predecessors(index).iter().filter(is_stuck);
-        let chunks = own.claims.remaining(epoch).map(|remaining| (own.claims.unclaimed(epoch), remaining));
+        let chunks = own.claims.open_chunks(epoch);
         let has_result = own.is_released(epoch) || own.is_completed(epoch);
         Self {
             name: graph.system(index).name.clone(),

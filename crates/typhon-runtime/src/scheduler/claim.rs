@@ -1,11 +1,12 @@
 //! Who runs which chunk of a system: one word per system, claimed by compare-and-swap (B-32, B-33).
 //!
 //! A worker may be descheduled anywhere, also between looking at a word and claiming from it, and come back in a later
-//! tick. So the word carries its tick: a claim made for another tick fails, whatever the chunk counters say by then.
+//! tick. So the word carries its tick: a claim made for another tick fails. It carries the number of chunks too: were
+//! that beside it, the worker that came back could take the old word for one of a system that has chunks again.
 
 use super::sync::{AtomicU32, AtomicU64, Fault, Ordering, acq_rel_unless, planted, release_unless};
 
-/// A tick in the words of all systems: counted from 1, over the 48 bits that are never used up.
+/// A tick in the words of all systems, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Epoch(u64);
 
@@ -14,7 +15,7 @@ impl Epoch {
     pub(crate) const NONE: Self = Self(0);
 
     pub(crate) fn next(self) -> Self {
-        Self((self.0 + 1) & (u64::MAX >> CHUNK_BITS))
+        Self(self.0 + 1)
     }
 
     pub(crate) fn get(self) -> u64 {
@@ -24,16 +25,42 @@ impl Epoch {
     pub(crate) fn from_raw(raw: u64) -> Self {
         Self(raw)
     }
-
-    fn word(self, next_chunk: u32) -> u64 {
-        self.0 << CHUNK_BITS | u64::from(next_chunk)
-    }
 }
 
-/// Bits of the word that hold the next chunk.
-const CHUNK_BITS: u32 = 16;
 /// Chunks that a system can have in one tick.
-pub(crate) const MAX_CHUNKS: u32 = (1 << CHUNK_BITS) - 1;
+pub(crate) const MAX_CHUNKS: u32 = u16::MAX as u32;
+
+/// The lower half of the tick, the number of chunks, and the next one to be claimed. A worker would have to sleep through
+/// 2³² ticks, and wake in exactly the last of them, to take a tick for its own that is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Word(u64);
+
+impl Word {
+    #[inline(always)]
+    fn new(epoch: Epoch, total: u32, next: u32) -> Self {
+        Self(epoch.0 << 32 | u64::from(total) << 16 | u64::from(next))
+    }
+
+    #[inline(always)]
+    fn is_of(self, epoch: Epoch) -> bool {
+        (self.0 >> 32) as u32 == epoch.0 as u32
+    }
+
+    #[inline(always)]
+    fn total(self) -> u32 {
+        u32::from((self.0 >> 16) as u16)
+    }
+
+    #[inline(always)]
+    fn next(self) -> u32 {
+        u32::from(self.0 as u16)
+    }
+
+    #[inline(always)]
+    fn with_next(self, next: u32) -> Self {
+        Self(self.0 & !u64::from(MAX_CHUNKS) | u64::from(next))
+    }
+}
 
 /// A chunk that belongs to whoever got this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,88 +81,77 @@ impl Claim {
 /// The chunks of one system in one tick.
 #[derive(Debug)]
 pub(crate) struct ChunkClaims {
-    /// Tick and next chunk.
+    /// A [`Word`].
     word: AtomicU64,
-    /// Chunks in that tick.
-    total: AtomicU32,
     /// Chunks that are neither finished nor drained.
     remaining: AtomicU32,
 }
 
 impl ChunkClaims {
     pub(crate) fn new() -> Self {
-        Self {
-            word: AtomicU64::new(Epoch::NONE.word(0)),
-            total: AtomicU32::new(0),
-            remaining: AtomicU32::new(0),
-        }
+        Self { word: AtomicU64::new(Word::new(Epoch::NONE, 0, 0).0), remaining: AtomicU32::new(0) }
     }
 
     /// Offers `total` chunks, 1..=[`MAX_CHUNKS`], to everybody. Done once per tick, by the thread that released the
     /// system.
     pub(crate) fn publish(&self, epoch: Epoch, total: u32) {
         debug_assert!((1..=MAX_CHUNKS).contains(&total));
+        let word = Word::new(epoch, total, 0).0;
         if planted(Fault::WordFirst) {
-            self.word.store(epoch.word(0), Ordering::Release);
+            self.word.store(word, Ordering::Release);
         }
-        self.total.store(total, Ordering::Relaxed);
         self.remaining.store(total, Ordering::Relaxed);
         if !planted(Fault::WordFirst) {
-            self.word.store(epoch.word(0), release_unless(Fault::PublishRelaxed));
+            self.word.store(word, release_unless(Fault::PublishRelaxed));
         }
     }
 
     /// Offers one chunk and claims it in the same step, so that nobody else ever sees it free.
     pub(crate) fn publish_claimed(&self, epoch: Epoch) -> Claim {
-        self.total.store(1, Ordering::Relaxed);
         self.remaining.store(1, Ordering::Relaxed);
-        self.word.store(epoch.word(1), Ordering::Relaxed);
+        self.word.store(Word::new(epoch, 1, 1).0, Ordering::Relaxed);
         Claim { chunk: 0, total: 1 }
     }
 
     /// Claims the next chunk, if the system has one left in this tick.
     pub(crate) fn claim(&self, epoch: Epoch) -> Option<Claim> {
-        self.advance(epoch, |chunk, _| chunk + 1).map(|(chunk, total)| Claim { chunk, total })
+        let word = self.advance(epoch, |word| word.next() + 1)?;
+        Some(Claim { chunk: word.next(), total: word.total() })
     }
 
     /// Claims all chunks that are left, so that nobody runs them; returns how many.
     pub(crate) fn drain(&self, epoch: Epoch) -> u32 {
         if planted(Fault::DrainPlain) {
-            let next = (self.word.load(Ordering::Acquire) & u64::from(MAX_CHUNKS)) as u32;
-            let total = self.total.load(Ordering::Relaxed);
-            self.word.store(epoch.word(total), Ordering::Release);
-            return total - next;
+            let word = Word(self.word.load(Ordering::Acquire));
+            self.word.store(word.with_next(word.total()).0, Ordering::Release);
+            return word.total() - word.next();
         }
-        self.advance(epoch, |_, total| total).map_or(0, |(chunk, total)| total - chunk)
+        self.advance(epoch, Word::total).map_or(0, |word| word.total() - word.next())
     }
 
-    /// Moves the next chunk on while there is one in this tick; returns the chunk that was next, and the total.
+    /// Moves the next chunk on while there is one in this tick; returns the word as it was.
     #[inline(always)]
-    fn advance(&self, epoch: Epoch, next: impl Fn(u32, u32) -> u32) -> Option<(u32, u32)> {
-        let mut word = self.word.load(Ordering::Acquire);
+    fn advance(&self, epoch: Epoch, next: impl Fn(Word) -> u32) -> Option<Word> {
+        let mut word = Word(self.word.load(Ordering::Acquire));
         loop {
-            let chunk = (word & u64::from(MAX_CHUNKS)) as u32;
-            // The total of a later tick at worst: then the word has changed too, and the swap fails.
-            let total = self.total.load(Ordering::Relaxed);
-            let is_other_tick = word >> CHUNK_BITS != epoch.get() && !planted(Fault::ClaimAnyTick);
-            if is_other_tick || chunk >= total {
+            let is_other_tick = !word.is_of(epoch) && !planted(Fault::ClaimAnyTick);
+            if is_other_tick || word.next() >= word.total() {
                 return None;
             }
-            let tick = Epoch(word >> CHUNK_BITS);
-            match self.swap(word, tick.word(next(chunk, total))) {
-                Ok(_) => return Some((chunk, total)),
-                Err(changed) => word = changed,
+            match self.swap(word, word.with_next(next(word))) {
+                Ok(_) => return Some(word),
+                Err(changed) => word = Word(changed),
             }
         }
     }
 
     #[inline(always)]
-    fn swap(&self, word: u64, next: u64) -> Result<u64, u64> {
+    fn swap(&self, word: Word, next: Word) -> Result<u64, u64> {
         if planted(Fault::ClaimPlain) {
-            self.word.store(next, Ordering::Release);
-            return Ok(word);
+            self.word.store(next.0, Ordering::Release);
+            return Ok(word.0);
         }
-        self.word.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire)
+        self.word.compare_exchange_weak(word.0, next.0, Ordering::Acquire, Ordering::Acquire)
     }
 
     /// Counts claimed chunks as finished, run or not. True for exactly one call per tick: the system is complete, and
@@ -144,21 +160,12 @@ impl ChunkClaims {
         self.remaining.fetch_sub(chunks, acq_rel_unless(Fault::FinishRelaxed)) == chunks
     }
 
-    /// Chunks of the tick that nobody has claimed, for diagnostics.
-    pub(crate) fn unclaimed(&self, epoch: Epoch) -> u32 {
-        let word = self.word.load(Ordering::Acquire);
-        let total = self.total.load(Ordering::Relaxed);
-        if word >> CHUNK_BITS == epoch.get() {
-            total.saturating_sub((word & u64::from(MAX_CHUNKS)) as u32)
-        } else {
-            0
-        }
-    }
-
-    /// Chunks of the tick that are neither finished nor drained, for diagnostics; `None` if the system was not
-    /// published in it.
-    pub(crate) fn remaining(&self, epoch: Epoch) -> Option<u32> {
-        let word = self.word.load(Ordering::Acquire);
-        (word >> CHUNK_BITS == epoch.get()).then(|| self.remaining.load(Ordering::Relaxed))
+    /// Chunks of the tick that nobody has claimed, and those that are neither finished nor drained; `None` if the
+    /// system was not published in it. For diagnostics.
+    #[cfg(not(loom))]
+    pub(crate) fn open_chunks(&self, epoch: Epoch) -> Option<(u32, u32)> {
+        let word = Word(self.word.load(Ordering::Acquire));
+        let unclaimed = word.total() - word.next().min(word.total());
+        word.is_of(epoch).then(|| (unclaimed, self.remaining.load(Ordering::Relaxed)))
     }
 }

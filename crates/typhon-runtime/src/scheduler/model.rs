@@ -22,6 +22,8 @@ pub enum Does {
     Run(u32),
     /// Is left out.
     Skip,
+    /// Runs in two chunks that wait for each other, so that one worker alone would wait for ever.
+    Meet,
     /// Runs in this many chunks, of which this one fails.
     FailIn(u32, u32),
 }
@@ -43,7 +45,8 @@ struct Deed {
     written: Vec<Written>,
     runs: Vec<AtomicU32>,
     completions: AtomicU32,
-    failures_seen: AtomicU32,
+    /// Chunks that have come to a [`Does::Meet`], over all ticks.
+    met: (loom::sync::Mutex<u32>, loom::sync::Condvar),
 }
 
 /// Plain memory, of which loom sees every access.
@@ -125,7 +128,7 @@ impl Model {
             assert_eq!(completions, tick, "system {number} completed {completions} times in {tick} ticks");
             let outcome = self.board.systems[number].outcome();
             let is_expected = match deed.does {
-                Does::Run(_) => [0, DEPENDENCY_FAILED, ABORTED].contains(&outcome),
+                Does::Run(_) | Does::Meet => [0, DEPENDENCY_FAILED, ABORTED].contains(&outcome),
                 Does::Skip => [LEFT_OUT, DEPENDENCY_FAILED, ABORTED].contains(&outcome),
                 Does::FailIn(..) => [FAILED, DEPENDENCY_FAILED, ABORTED].contains(&outcome),
             };
@@ -159,6 +162,7 @@ impl Deed {
     fn new(does: Does) -> Self {
         let chunks = match does {
             Does::Run(chunks) | Does::FailIn(chunks, _) => chunks,
+            Does::Meet => 2,
             Does::Skip => 0,
         };
         Self {
@@ -166,7 +170,20 @@ impl Deed {
             written: (0..chunks).map(|_| Written::default()).collect(),
             runs: (0..chunks).map(|_| AtomicU32::new(0)).collect(),
             completions: AtomicU32::new(0),
-            failures_seen: AtomicU32::new(0),
+            met: (loom::sync::Mutex::new(0), loom::sync::Condvar::new()),
+        }
+    }
+}
+
+impl Deed {
+    /// Waits until both chunks are here.
+    fn meet(&self) {
+        let (count, changed) = &self.met;
+        let mut arrived = count.lock().expect("no panic under the lock");
+        *arrived += 1;
+        changed.notify_all();
+        while *arrived % 2 == 1 {
+            arrived = changed.wait(arrived).expect("no panic under the lock");
         }
     }
 }
@@ -185,13 +202,11 @@ impl Work for Deeds {
     fn turn(&self, (): &mut (), system: u16, turn: Turn) -> Verdict {
         self.look_at_predecessors(system);
         let deed = &self.systems[usize::from(system)];
-        if turn.predecessor_failed {
-            deed.failures_seen.fetch_add(1, Ordering::Relaxed);
-        }
         match deed.does {
             _ if turn.is_aborted => Verdict::Skip(ABORTED),
             _ if turn.predecessor_failed => Verdict::Skip(DEPENDENCY_FAILED),
             Does::Run(chunks) | Does::FailIn(chunks, _) => Verdict::Run(chunks),
+            Does::Meet => Verdict::Run(2),
             Does::Skip => Verdict::Skip(LEFT_OUT),
         }
     }
@@ -206,6 +221,9 @@ impl Work for Deeds {
         let index = chunk.chunk as usize;
         deed.written[index].change();
         deed.runs[index].fetch_add(1, Ordering::Relaxed);
+        if deed.does == Does::Meet {
+            deed.meet();
+        }
         !matches!(deed.does, Does::FailIn(_, failing) if failing == chunk.chunk)
     }
 
@@ -242,7 +260,8 @@ pub struct Claims {
     claims: ChunkClaims,
     written: Vec<Written>,
     runs: Vec<AtomicU32>,
-    completions: AtomicU32,
+    /// In the order in which the end of a tick is known to all.
+    completions: loom::sync::atomic::AtomicU32,
 }
 
 impl Claims {
@@ -252,7 +271,7 @@ impl Claims {
             claims: ChunkClaims::new(),
             written: (0..chunks).map(|_| Written::default()).collect(),
             runs: (0..chunks).map(|_| AtomicU32::new(0)).collect(),
-            completions: AtomicU32::new(0),
+            completions: loom::sync::atomic::AtomicU32::new(0),
         })
     }
 
@@ -275,14 +294,14 @@ impl Claims {
         let drained = if failing == Some(chunk) { self.claims.drain(epoch(tick)) } else { 0 };
         if self.claims.finish(1 + drained) {
             self.written.iter().for_each(Written::change);
-            self.completions.fetch_add(1, Ordering::Relaxed);
+            self.completions.fetch_add(1, Ordering::AcqRel);
         }
         Some(chunk)
     }
 
     /// Completions so far.
     pub fn completions(&self) -> u32 {
-        self.completions.load(Ordering::Relaxed)
+        self.completions.load(Ordering::Acquire)
     }
 
     /// How often each chunk ran.

@@ -31,8 +31,6 @@ pub enum Fault {
     FailureLate,
     /// A countdown does not start again for the next tick.
     NoRestart,
-    /// A failed system does not take the chunks that are left.
-    NoDrain,
     /// Published work wakes nobody.
     PublishSilent,
     /// A sleeper does not look again after it has registered.
@@ -47,8 +45,6 @@ pub enum Fault {
     CallSilent,
     /// The stop flag is set after the last call.
     StopLate,
-    /// A helper leaves as soon as it sees the stop flag, with what it has claimed.
-    StopInside,
 }
 
 /// Is this fault planted? Always `false`, and no code, outside the models.

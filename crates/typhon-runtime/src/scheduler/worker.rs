@@ -218,9 +218,6 @@ impl<'b, W: Work> Worker<'b, W> {
         let mut idle = None;
         let board = self.board;
         while !until.is_reached(board, self.epoch) {
-            if planted(Fault::StopInside) && board.is_stopped() {
-                return false;
-            }
             if let Some(found) = self.find() {
                 self.end_idle(idle.take());
                 self.step(found);
@@ -287,7 +284,7 @@ impl<'b, W: Work> Worker<'b, W> {
         if !state.may_run(board.is_aborted(usize::from(system)), claim.total) {
             state.set_outcome(W::ABORTED);
             done += self.drain(system);
-        } else if !self.run(chunk, claim.is_last()) && !planted(Fault::NoDrain) {
+        } else if !self.run(chunk, claim.is_last()) {
             done += self.drain(system);
         }
         if claim.total == 1 || state.claims.finish(done) {
