@@ -71,24 +71,6 @@ pub(crate) static GATE: Gate = Gate {
     reads_counter: AtomicU8::new(0),
 };
 
-/// Models bring masks of their own; the clock is the same.
-#[cfg(loom)]
-pub(crate) struct Gate {
-    /// 1 while producers read the time stamp counter.
-    pub(crate) reads_counter: std::sync::atomic::AtomicU8,
-}
-
-#[cfg(loom)]
-pub(crate) static GATE: Gate = Gate { reads_counter: std::sync::atomic::AtomicU8::new(0) };
-
-#[cfg(loom)]
-impl Gate {
-    /// Do producers read the time stamp counter?
-    pub(crate) fn reads_counter(&self) -> bool {
-        self.reads_counter.load(std::sync::atomic::Ordering::Relaxed) != 0
-    }
-}
-
 #[cfg(not(loom))]
 impl Gate {
     /// Is this kind in the mask?
