@@ -59,6 +59,34 @@ pub enum Fault {
     RetireUnfenced,
     /// What retires is used again while its own epoch is pinned.
     ReuseEarly,
+    /// A ticket is taken without a fence between showing it and looking at the gate.
+    TicketUnfenced,
+    /// A ticket is given back by a relaxed store.
+    TicketRelaxed,
+    /// A ticket that is given back tells nobody who waits to close the gate.
+    TicketSilent,
+    /// Who closes the gate looks for tickets without a fence after closing.
+    CloseUnfenced,
+    /// Who closes the gate does not wait for tickets.
+    CloseEarly,
+    /// The gate is opened by a relaxed store.
+    OpenRelaxed,
+    /// Nobody who waits is told that the gate is open.
+    OpenSilent,
+    /// A number is filled and the watermark looked at without a fence between.
+    FillUnfenced,
+    /// A number is filled by a relaxed store.
+    FillRelaxed,
+    /// The watermark advances by a relaxed read-modify-write.
+    AdvanceRelaxed,
+    /// The watermark advances over a number that is not filled.
+    AdvanceBlind,
+    /// Who waits for the watermark is looked for without a fence after it has advanced.
+    WaitersUnfenced,
+    /// Latches are acquired in the order in which they were asked for.
+    LatchesUnsorted,
+    /// A set of latches that could not be completed is not released.
+    LatchesKept,
 }
 
 /// Is this fault planted? Always `false`, and no code, outside the models.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`deadline`], [`context`], [`cancel`] | how long work may wait, handed down from where it began |
 //! | [`lock`] | three locks with one core, whose waits and owners are in the trace |
+//! | [`gate`] | what the threads of a database pass through: tick, latches, window, watermark |
 //! | [`epoch`] | what a thread may still look at is not used again |
 //! | [`wait`], [`waiter`] | compare-and-wait on a 32-bit word, a parker, and patience that grows |
 //! | [`clock`], [`sleep`] | time behind a seam, and sleep that learns how early it must wake |
@@ -26,6 +27,7 @@ pub mod context;
 pub mod deadline;
 pub mod epoch;
 mod fault;
+pub mod gate;
 pub mod lock;
 #[cfg(loom)]
 pub mod model {
@@ -35,6 +37,7 @@ pub mod model {
 mod owner;
 #[cfg(not(loom))]
 pub mod sleep;
+mod slots;
 #[cfg(not(loom))]
 pub mod timer;
 mod trace;

@@ -22,3 +22,12 @@ pub enum EpochError {
     #[error("an epoch guard ended before one that was made later")]
     WrongOrder,
 }
+
+impl From<crate::slots::NoSlot> for EpochError {
+    fn from(no_slot: crate::slots::NoSlot) -> Self {
+        match no_slot {
+            crate::slots::NoSlot::TooManyThreads(limit) => Self::TooManyThreads { limit },
+            crate::slots::NoSlot::ThreadEnds => Self::ThreadEnds,
+        }
+    }
+}

@@ -18,17 +18,16 @@
 //! ends; that of a thread that ended without running its destructors is taken over.
 
 mod error;
-mod local;
 mod retired;
-mod slots;
 
 pub use error::EpochError;
 pub use retired::RetireList;
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::fault::{Fault, planted, unless};
+use crate::slots::{self, Slot, Slots};
 use crate::trace::emit;
-use slots::{Slot, Slots};
+
 use std::marker::PhantomData;
 use std::sync::Arc;
 use typhon_profiler::events::{
@@ -54,16 +53,9 @@ const EXITS_PER_ADVANCE: u32 = if cfg!(loom) { 1 } else { 32 };
 /// ```
 #[derive(Debug)]
 pub struct EpochManager {
-    epochs: Arc<Epochs>,
-}
-
-/// What threads that have a slot keep alive.
-#[derive(Debug)]
-pub(crate) struct Epochs {
     global: Global,
-    slots: Slots,
-    /// The manager has been dropped; nobody pins any more.
-    is_over: std::sync::atomic::AtomicBool,
+    /// Each shows the epoch that its thread has pinned.
+    slots: Arc<Slots>,
 }
 
 /// On a line of its own: every pin reads it.
@@ -74,8 +66,7 @@ struct Global(AtomicU64);
 impl EpochManager {
     /// A manager at epoch 1.
     pub fn new() -> Self {
-        let global = Global(AtomicU64::new(1));
-        Self { epochs: Arc::new(Epochs { global, slots: Slots::new(), is_over: false.into() }) }
+        Self { global: Global(AtomicU64::new(1)), slots: Arc::new(Slots::new(true)) }
     }
 
     /// Pins the current epoch for the calling thread until the guard is dropped. Nests: only the outermost pin moves
@@ -102,7 +93,7 @@ impl EpochManager {
 
     /// The current epoch, from 1.
     pub fn current_epoch(&self) -> u64 {
-        self.epochs.global.0.load(Ordering::Acquire)
+        self.global.0.load(Ordering::Acquire)
     }
 
     /// The oldest epoch that is pinned, or the current one when none is. No thread can see what was retired in an
@@ -112,7 +103,7 @@ impl EpochManager {
         if !planted(Fault::ScanUnfenced) {
             fence(Ordering::SeqCst);
         }
-        self.epochs.slots.pinned().fold(current, u64::min)
+        self.slots.all_shown().fold(current, u64::min)
     }
 
     /// The epoch in which what the caller has just unlinked retires: it can be used again once
@@ -126,32 +117,32 @@ impl EpochManager {
 
     /// Advances the epoch, and returns the new one: for who waits for memory and cannot wait for exits.
     pub fn advance(&self) -> u64 {
-        let epoch = self.epochs.global.0.fetch_add(1, Ordering::AcqRel) + 1;
+        let epoch = self.global.0.fetch_add(1, Ordering::AcqRel) + 1;
         emit(|| ConcurrencyEpochAdvance { new_epoch: epoch as u32 });
         epoch
     }
 
     /// Number of threads that have a slot.
     pub fn threads(&self) -> usize {
-        self.epochs.slots.in_use()
+        self.slots.in_use()
     }
 
     /// Gives back the slots, and ends the pins, of threads that have ended without running their destructors; returns
     /// how many. For who finds that the oldest pin does not move. Threads that want a slot do so themselves before new
     /// slots are made.
     pub fn reclaim_dead_slots(&self) -> usize {
-        self.epochs.slots.reclaim_dead()
+        self.slots.reclaim_dead()
     }
 
     #[inline(always)]
     fn enter(&self) -> Result<&Slot, EpochError> {
-        let slot = local::slot(&self.epochs)?;
+        let slot = slots::slot(&self.slots)?;
         let depth = slot.depth();
         if depth == 0 {
             self.pin_slot(slot);
         }
         emit(|| ConcurrencyEpochScopeEnter {
-            current_epoch: slot.epoch() as u32,
+            current_epoch: slot.shown() as u32,
             depth_before: depth.min(255) as u8,
             is_dormant_to_active: u8::from(depth == 0),
         });
@@ -161,10 +152,10 @@ impl EpochManager {
     /// Until the epoch has not moved while the pin became visible.
     #[inline(always)]
     fn pin_slot(&self, slot: &Slot) {
-        let mut epoch = self.epochs.global.0.load(Ordering::Relaxed);
+        let mut epoch = self.global.0.load(Ordering::Relaxed);
         loop {
-            slot.publish(epoch);
-            let now = self.epochs.global.0.load(Ordering::Relaxed);
+            slot.show(epoch);
+            let now = self.global.0.load(Ordering::Relaxed);
             if now == epoch || planted(Fault::PinStale) {
                 return;
             }
@@ -176,7 +167,7 @@ impl EpochManager {
     fn exit(&self, slot: &Slot) {
         let is_outermost = slot.depth() == 0;
         if is_outermost {
-            slot.unpublish(unless(Fault::UnpinRelaxed, Ordering::Release));
+            slot.hide(unless(Fault::UnpinRelaxed, Ordering::Release));
             if slot.count_exit() >= EXITS_PER_ADVANCE {
                 slot.restart_exits();
                 self.advance();
@@ -197,7 +188,7 @@ impl Default for EpochManager {
 
 impl Drop for EpochManager {
     fn drop(&mut self) {
-        self.epochs.is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.slots.end();
     }
 }
 
@@ -221,7 +212,7 @@ pub struct EpochGuard<'m> {
 impl EpochGuard<'_> {
     /// The epoch that the thread has pinned.
     pub fn epoch(&self) -> u64 {
-        self.slot.epoch()
+        self.slot.shown()
     }
 
     /// Moves the thread's pin to the current epoch, and returns it; there is no moment without a pin. For long work, so
@@ -271,7 +262,7 @@ pub struct UnorderedEpochGuard<'m> {
 impl UnorderedEpochGuard<'_> {
     /// The epoch that the thread has pinned.
     pub fn epoch(&self) -> u64 {
-        self.slot.epoch()
+        self.slot.shown()
     }
 }
 

@@ -80,6 +80,12 @@ pub enum LockError {
         /// Waiters it can count.
         limit: u32,
     },
+    /// The calling thread holds a set of latches already; it acquires all that it needs at once.
+    #[error("the calling thread holds latches already; all must be acquired at once")]
+    HoldsLatches,
+    /// The table has fewer latches.
+    #[error("the table has no such stripe")]
+    NoSuchStripe,
     /// The calling thread has no number: 32,766 live threads have one, or the thread is ending.
     #[error("no thread id is free for the calling thread")]
     ThreadIdsExhausted,

@@ -1,7 +1,11 @@
-//! The slots of threads, in blocks that never move.
-#![forbid(unsafe_code)]
+//! A line of memory per thread, which its thread alone writes and others look through: what it has pinned, or that it is
+//! inside. In blocks that grow and never move; claimed at a thread's first use, given back when it ends, and taken over from
+//! threads that ended without running their destructors.
 
-use super::EpochError;
+mod local;
+
+pub(crate) use local::slot;
+
 use crate::atomic::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
 use crate::fault::{Fault, planted};
 use crate::trace::emit;
@@ -15,19 +19,28 @@ const BLOCKS: usize = 10;
 /// Slots that there can be.
 const MAX_SLOTS: usize = FIRST_BLOCK * ((1 << BLOCKS) - 1);
 
-/// One thread's pin. On a line of its own, which only its thread writes.
+/// Why a thread has no slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoSlot {
+    /// All of them, so many, have owners.
+    TooManyThreads(usize),
+    /// The thread is ending and has given its slots back, or it has no thread id.
+    ThreadEnds,
+}
+
+/// One thread's line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Slot {
-    /// The epoch that is pinned, 0 when none is.
-    pinned: AtomicU64,
+    /// What the thread shows to others, such as the epoch that it has pinned; 0 for nothing.
+    shown: AtomicU64,
     /// Thread id of the owner, 0 when there is none.
     owner: AtomicU32,
     /// The owner's id at the operating system.
     os_id: AtomicU32,
-    /// Pins that end in order. This and what follows is written and read by the owner alone.
+    /// Scopes that end in order. This and what follows is written and read by the owner alone.
     ordered: AtomicU32,
-    /// Pins that end in any order.
+    /// Scopes that end in any order.
     unordered: AtomicU32,
     /// Outermost exits since the owner last advanced the epoch.
     exits: AtomicU32,
@@ -37,7 +50,7 @@ pub(crate) struct Slot {
 impl Slot {
     fn new(index: usize) -> Self {
         Self {
-            pinned: AtomicU64::new(0),
+            shown: AtomicU64::new(0),
             owner: AtomicU32::new(0),
             os_id: AtomicU32::new(0),
             ordered: AtomicU32::new(0),
@@ -47,80 +60,103 @@ impl Slot {
         }
     }
 
-    /// The epoch that the calling thread, its owner, has pinned.
+    /// What the calling thread, its owner, shows.
     #[inline(always)]
-    pub(super) fn epoch(&self) -> u64 {
-        self.pinned.load(Ordering::Relaxed)
+    pub(crate) fn shown(&self) -> u64 {
+        self.shown.load(Ordering::Relaxed)
     }
 
-    /// Shows the epoch to all who scan from now on: what the thread reads afterwards, it reads after the pin was seen.
+    /// Shows a value to all who look through the slots from now on: what the thread reads afterwards, it reads after the
+    /// value could be seen.
     #[inline(always)]
-    pub(super) fn publish(&self, epoch: u64) {
+    pub(crate) fn show(&self, value: u64) {
         if planted(Fault::PinUnfenced) {
-            self.pinned.store(epoch, Ordering::Release);
+            self.shown.store(value, Ordering::Release);
             return;
         }
         // On x86-64 an exchange is a full fence and takes half the time of the fence instruction.
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         {
-            self.pinned.swap(epoch, Ordering::SeqCst);
+            self.shown.swap(value, Ordering::SeqCst);
             std::sync::atomic::compiler_fence(Ordering::SeqCst);
         }
         #[cfg(not(all(target_arch = "x86_64", not(loom))))]
         {
-            // Release: what was read under an earlier pin was read before.
-            self.pinned.store(epoch, Ordering::Release);
+            // Release: what was read under an earlier value was read before.
+            self.shown.store(value, Ordering::Release);
             crate::atomic::fence(Ordering::SeqCst);
         }
     }
 
-    /// Ends the pin.
+    /// As [`Slot::show`] without the fence: for faults.
     #[inline(always)]
-    pub(super) fn unpublish(&self, order: Ordering) {
-        self.pinned.store(0, order);
+    pub(crate) fn show_unfenced(&self, value: u64) {
+        self.shown.store(value, Ordering::Release);
     }
 
-    /// Pins that the thread has.
+    /// As [`Slot::hide`]; what the thread reads afterwards, it reads after that could be seen.
     #[inline(always)]
-    pub(super) fn depth(&self) -> u32 {
+    pub(crate) fn hide_fenced(&self, order: Ordering) {
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        {
+            let _ = order;
+            self.shown.swap(0, Ordering::SeqCst);
+            std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+        {
+            self.shown.store(0, order);
+            crate::atomic::fence(Ordering::SeqCst);
+        }
+    }
+
+    /// Shows nothing any more. Release, as a rule: what the thread did, it did before.
+    #[inline(always)]
+    pub(crate) fn hide(&self, order: Ordering) {
+        self.shown.store(0, order);
+    }
+
+    /// Scopes that the thread has open.
+    #[inline(always)]
+    pub(crate) fn depth(&self) -> u32 {
         self.ordered() + self.unordered.load(Ordering::Relaxed)
     }
 
-    /// Pins that end in order.
+    /// Scopes that end in order.
     #[inline(always)]
-    pub(super) fn ordered(&self) -> u32 {
+    pub(crate) fn ordered(&self) -> u32 {
         self.ordered.load(Ordering::Relaxed)
     }
 
-    /// One more pin that ends in order; returns how many there are.
+    /// One more scope that ends in order; returns how many there are.
     #[inline(always)]
-    pub(super) fn open_ordered(&self) -> u32 {
+    pub(crate) fn open_ordered(&self) -> u32 {
         add(&self.ordered, 1)
     }
 
     #[inline(always)]
-    pub(super) fn close_ordered(&self) {
+    pub(crate) fn close_ordered(&self) {
         add(&self.ordered, -1);
     }
 
     #[inline(always)]
-    pub(super) fn open_unordered(&self) {
+    pub(crate) fn open_unordered(&self) {
         add(&self.unordered, 1);
     }
 
     #[inline(always)]
-    pub(super) fn close_unordered(&self) {
+    pub(crate) fn close_unordered(&self) {
         add(&self.unordered, -1);
     }
 
     /// One more outermost exit; returns how many there were since the restart.
     #[inline(always)]
-    pub(super) fn count_exit(&self) -> u32 {
+    pub(crate) fn count_exit(&self) -> u32 {
         add(&self.exits, 1)
     }
 
     #[inline(always)]
-    pub(super) fn restart_exits(&self) {
+    pub(crate) fn restart_exits(&self) {
         self.exits.store(0, Ordering::Relaxed);
     }
 
@@ -129,7 +165,7 @@ impl Slot {
         self.ordered.store(0, Ordering::Relaxed);
         self.unordered.store(0, Ordering::Relaxed);
         self.exits.store(0, Ordering::Relaxed);
-        self.pinned.store(0, Ordering::Release);
+        self.shown.store(0, Ordering::Release);
     }
 
     fn set_owner(&self, caller: Caller) {
@@ -137,9 +173,9 @@ impl Slot {
         self.owner.store(u32::from(caller.id), Ordering::Release);
     }
 
-    /// Gives the slot back; it must be unpinned. A thread that ends while a guard of it lives (kept by a destructor that
+    /// Gives the slot back, unless a scope is open: a thread that ends while a guard of it lives (kept by a destructor that
     /// runs later) keeps its slot, which is taken over once the thread is gone.
-    pub(super) fn free(&self, slots: &Slots) {
+    pub(crate) fn free(&self, slots: &Slots) {
         if self.depth() > 0 {
             return;
         }
@@ -158,44 +194,56 @@ fn add(counter: &AtomicU32, change: i32) -> u32 {
 
 /// Who wants a slot.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Caller {
+pub(crate) struct Caller {
     /// Thread id, not 0.
-    pub(super) id: u16,
+    pub(crate) id: u16,
     /// The id at the operating system.
-    pub(super) os_id: u32,
+    pub(crate) os_id: u32,
 }
 
-/// All slots of a manager.
+/// All slots of one use.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(crate) struct Slots {
     blocks: [OnceLock<Box<[Slot]>>; BLOCKS],
-    /// Slots with a lower index may have had an owner. Raised before the first pin of the slot.
+    /// Slots with a lower index may have had an owner. Raised before the slot shows anything.
     used: AtomicU32,
     in_use: AtomicU32,
     /// Held to claim or take over a slot.
     claiming: Mutex<()>,
     /// The process that the ids at the operating system belong to: a fork has others.
     process: u32,
+    /// Claims are recorded as those of epoch slots.
+    is_recorded: bool,
+    /// Nobody uses them any more; threads let go of them when they claim others.
+    is_over: std::sync::atomic::AtomicBool,
 }
 
 impl Slots {
-    pub(super) fn new() -> Self {
+    /// No slots yet. `is_recorded` if they are slots of epochs (kinds 110 and 111).
+    pub(crate) fn new(is_recorded: bool) -> Self {
         Self {
             blocks: [const { OnceLock::new() }; BLOCKS],
             used: AtomicU32::new(0),
             in_use: AtomicU32::new(0),
             claiming: Mutex::new(()),
             process: std::process::id(),
+            is_recorded,
+            is_over: false.into(),
         }
     }
 
-    pub(super) fn in_use(&self) -> usize {
+    /// Says that nobody uses them any more.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    pub(crate) fn in_use(&self) -> usize {
         self.in_use.load(Ordering::Relaxed) as usize
     }
 
-    /// The epochs that are pinned.
-    pub(super) fn pinned(&self) -> impl Iterator<Item = u64> {
-        self.slots().map(|slot| slot.pinned.load(Ordering::Acquire)).filter(|epoch| *epoch != 0)
+    /// What threads show at this moment.
+    pub(crate) fn all_shown(&self) -> impl Iterator<Item = u64> {
+        self.slots().map(|slot| slot.shown.load(Ordering::Acquire)).filter(|value| *value != 0)
     }
 
     /// The slots that may have had an owner.
@@ -205,7 +253,7 @@ impl Slots {
     }
 
     /// A slot for the calling thread: a free one, one of a dead thread, or a new one.
-    pub(super) fn claim(&self, caller: Caller) -> Result<&Slot, EpochError> {
+    pub(crate) fn claim(&self, caller: Caller) -> Result<&Slot, NoSlot> {
         let _claiming = lock(&self.claiming);
         let free = self.slots().find(|slot| slot.owner.load(Ordering::Acquire) == 0);
         let slot = match free.or_else(|| self.take_over(caller)) {
@@ -214,18 +262,20 @@ impl Slots {
         };
         slot.set_owner(caller);
         let active = self.in_use.fetch_add(1, Ordering::Relaxed) + 1;
-        emit(|| ConcurrencyEpochSlotClaim {
-            slot_index: slot.index,
-            thread_id: caller.id,
-            active_count: active.min(u32::from(u16::MAX)) as u16,
-        });
+        if self.is_recorded {
+            emit(|| ConcurrencyEpochSlotClaim {
+                slot_index: slot.index,
+                thread_id: caller.id,
+                active_count: active.min(u32::from(u16::MAX)) as u16,
+            });
+        }
         Ok(slot)
     }
 
-    fn new_slot(&self) -> Result<&Slot, EpochError> {
+    fn new_slot(&self) -> Result<&Slot, NoSlot> {
         let index = self.used.load(Ordering::Relaxed) as usize;
         if index == MAX_SLOTS {
-            return Err(EpochError::TooManyThreads { limit: MAX_SLOTS });
+            return Err(NoSlot::TooManyThreads(MAX_SLOTS));
         }
         // Block b begins at FIRST_BLOCK * (2^b - 1).
         let block = (index / FIRST_BLOCK + 1).ilog2() as usize;
@@ -244,7 +294,7 @@ impl Slots {
     }
 
     /// Gives back the slots of threads that have ended without doing so.
-    pub(super) fn reclaim_dead(&self) -> usize {
+    pub(crate) fn reclaim_dead(&self) -> usize {
         let _claiming = lock(&self.claiming);
         self.dead().map(|slot| self.bury(slot, 0)).count()
     }
@@ -262,7 +312,9 @@ impl Slots {
         slot.clear();
         slot.owner.store(0, Ordering::Release);
         self.in_use.fetch_sub(1, Ordering::Relaxed);
-        emit(|| ConcurrencyEpochSlotReclaim { slot_index: slot.index, old_owner, new_owner });
+        if self.is_recorded {
+            emit(|| ConcurrencyEpochSlotReclaim { slot_index: slot.index, old_owner, new_owner });
+        }
     }
 }
 
@@ -282,7 +334,7 @@ mod tests {
     #[test]
     fn b16_a_slot_is_a_line_and_stays_where_it_is() {
         assert_eq!((size_of::<Slot>(), align_of::<Slot>()), (64, 64));
-        let slots = Slots::new();
+        let slots = Slots::new(true);
         let caller = Caller { id: 1, os_id: typhon_profiler::thread::os_id() };
         let claimed: Vec<&Slot> = (0..1_000).map(|_| slots.claim(caller).ok()).map(Option::unwrap).collect();
         assert_eq!(slots.in_use(), 1_000);
@@ -295,26 +347,26 @@ mod tests {
 
     #[test]
     fn b16_more_threads_than_slots_is_an_error() {
-        let slots = Slots::new();
+        let slots = Slots::new(true);
         slots.used.store(MAX_SLOTS as u32, Ordering::Relaxed);
         let caller = Caller { id: 1, os_id: 1 };
-        assert_eq!(slots.new_slot().err(), Some(EpochError::TooManyThreads { limit: 65_472 }));
+        assert_eq!(slots.new_slot().err(), Some(NoSlot::TooManyThreads(65_472)));
         assert!(slots.claim(caller).is_err());
     }
 
     #[test]
     fn b16_the_slot_and_the_pin_of_a_dead_thread_are_taken_over() {
-        let slots = Slots::new();
+        let slots = Slots::new(true);
         // No thread has this id.
         let dead = slots.claim(Caller { id: 7, os_id: u32::MAX }).unwrap();
         dead.open_ordered();
-        dead.publish(3);
-        assert_eq!(slots.pinned().collect::<Vec<_>>(), [3]);
+        dead.show(3);
+        assert_eq!(slots.all_shown().collect::<Vec<_>>(), [3]);
         let caller = Caller { id: 8, os_id: typhon_profiler::thread::os_id() };
         let taken = slots.claim(caller).unwrap();
         let expected = if cfg!(target_os = "linux") { 0 } else { 1 };
         assert_eq!(
-            (taken.index, taken.depth(), slots.pinned().count()),
+            (taken.index, taken.depth(), slots.all_shown().count()),
             (expected, 0, usize::from(expected))
         );
         assert_eq!(slots.reclaim_dead(), 0);

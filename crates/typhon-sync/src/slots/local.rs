@@ -3,25 +3,24 @@
 //! The only unsafe code here is the use of the last slot that was found.
 #![allow(unsafe_code)]
 
-use super::slots::{Caller, Slot};
-use super::{EpochError, Epochs};
+use super::{Caller, NoSlot, Slot, Slots};
 use std::cell::{Cell, RefCell};
 use std::ptr::{from_ref, null};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A slot of the calling thread in one manager, which it keeps alive.
+/// A slot of the calling thread among those of one use, which it keeps alive.
 struct Claim {
-    epochs: Arc<Epochs>,
+    slots: Arc<Slots>,
     slot: *const Slot,
 }
 
-/// The manager and the slot that the thread used last.
-type Last = (*const Epochs, *const Slot);
+/// The slots and the one of them that the thread used last.
+type Last = (*const Slots, *const Slot);
 
 impl Claim {
     fn slot(&self) -> &Slot {
-        // SAFETY: the slot is in a block of `epochs`, which neither moves nor ends before `epochs`.
+        // SAFETY: the slot is in a block of `slots`, which neither moves nor ends before `slots`.
         unsafe { &*self.slot }
     }
 }
@@ -32,9 +31,9 @@ impl Drop for Claim {
             // Nothing can be done any more in a model that has failed.
             return;
         }
-        // Before the manager can end, and another one come to lie at its address.
+        // Before the slots can end, and others come to lie at their address.
         let _ = LAST.try_with(|last| last.set((null(), null())));
-        self.slot().free(&self.epochs.slots);
+        self.slot().free(&self.slots);
     }
 }
 
@@ -51,43 +50,43 @@ loom::thread_local! {
     static CLAIMS: RefCell<Vec<Claim>> = RefCell::new(Vec::new());
 }
 
-/// The calling thread's slot in this manager.
+/// The calling thread's slot among these.
 #[inline(always)]
-pub(super) fn slot(epochs: &Arc<Epochs>) -> Result<&Slot, EpochError> {
-    let (manager, slot) = LAST.with(Cell::get);
-    if std::ptr::eq(manager, Arc::as_ptr(epochs)) {
-        // SAFETY: a claim of this thread holds this manager, or `LAST` would be empty; so the slot is one of its blocks,
-        // which neither move nor end before `epochs`, from which the result borrows.
+pub(crate) fn slot(slots: &Arc<Slots>) -> Result<&Slot, NoSlot> {
+    let (all, slot) = LAST.with(Cell::get);
+    if std::ptr::eq(all, Arc::as_ptr(slots)) {
+        // SAFETY: a claim of this thread holds these slots, or `LAST` would be empty; so the slot is in one of their blocks,
+        // which neither move nor end before `slots`, from which the result borrows.
         return Ok(unsafe { &*slot });
     }
-    find_or_claim(epochs)
+    find_or_claim(slots)
 }
 
 #[cold]
 #[inline(never)]
-fn find_or_claim(epochs: &Arc<Epochs>) -> Result<&Slot, EpochError> {
+fn find_or_claim(slots: &Arc<Slots>) -> Result<&Slot, NoSlot> {
     let slot = CLAIMS.try_with(|claims| {
         let known =
-            claims.borrow().iter().find(|claim| Arc::ptr_eq(&claim.epochs, epochs)).map(|claim| claim.slot);
+            claims.borrow().iter().find(|claim| Arc::ptr_eq(&claim.slots, slots)).map(|claim| claim.slot);
         match known {
             Some(slot) => Ok(slot),
-            None => claim(epochs, &mut claims.borrow_mut()),
+            None => claim(slots, &mut claims.borrow_mut()),
         }
     });
-    let slot = slot.map_err(|_| EpochError::ThreadEnds)??;
-    LAST.with(|last| last.set((Arc::as_ptr(epochs), slot)));
+    let slot = slot.map_err(|_| NoSlot::ThreadEnds)??;
+    LAST.with(|last| last.set((Arc::as_ptr(slots), slot)));
     // SAFETY: as in `slot`; the claim is in the list now.
     Ok(unsafe { &*slot })
 }
 
-fn claim(epochs: &Arc<Epochs>, claims: &mut Vec<Claim>) -> Result<*const Slot, EpochError> {
-    claims.retain(|claim| !claim.epochs.is_over.load(Ordering::Relaxed));
+fn claim(slots: &Arc<Slots>, claims: &mut Vec<Claim>) -> Result<*const Slot, NoSlot> {
+    claims.retain(|claim| !claim.slots.is_over.load(Ordering::Relaxed));
     let id = crate::owner::current_id();
     if id == 0 {
-        return Err(EpochError::ThreadEnds);
+        return Err(NoSlot::ThreadEnds);
     }
-    let slot = from_ref(epochs.slots.claim(Caller { id, os_id: os_id() })?);
-    claims.push(Claim { epochs: Arc::clone(epochs), slot });
+    let slot = from_ref(slots.claim(Caller { id, os_id: os_id() })?);
+    claims.push(Claim { slots: Arc::clone(slots), slot });
     Ok(slot)
 }
 
