@@ -70,19 +70,18 @@ fn stale() -> Result<Vec<Output>, String> {
 
 fn generate(registry: &Registry) -> Result<Vec<Output>, String> {
     let config = root().join("rustfmt.toml");
-    let rust = |name: &str, text: String| {
-        let path = format!("crates/typhon-trace/src/{name}.rs");
-        match rustfmt::format(&text, &config) {
-            Ok(text) => Ok(Output { path, text }),
-            Err(error) => Err(format!("{path}: {error}")),
-        }
+    let source = |path: String, text: String| match rustfmt::format(&text, &config) {
+        Ok(text) => Ok(Output { path, text }),
+        Err(error) => Err(format!("{path}: {error}")),
     };
+    let rust = |name: &str, text: String| source(format!("crates/typhon-trace/src/{name}.rs"), text);
     events::check_modules(registry)?;
     let mut outputs = vec![
         Output { path: "docs/event-kinds.md".into(), text: docs::generate(registry) },
         rust("registry/generated", statics::generate(registry))?,
         rust("event/enums", events::enums(registry))?,
         rust("event/all", events::all(registry))?,
+        source("crates/typhon-profiler/src/event/setters.rs".into(), events::setters(registry))?,
     ];
     for module in events::MODULES {
         outputs.push(rust(&format!("event/{}", module.name), events::module(registry, module))?);

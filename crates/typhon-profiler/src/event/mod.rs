@@ -3,6 +3,33 @@
 //! Every function takes a closure that makes the event, and calls it only if the event's kind is recorded.
 #![forbid(unsafe_code)]
 
+/// The methods that set one field each.
+macro_rules! setters {
+    ($($event:ident { $($first:ident $second:ident $($third:ident)?: $ty:ty,)* })*) => {
+        $(impl Span<$event> {
+            $(setters!(@$event $first $second $($third)?: $ty);)*
+        })*
+    };
+    (@$event:ident optional $setter:ident $field:ident: $ty:ty) => {
+        #[doc = concat!("Sets [`", stringify!($event), "::", stringify!($field), "`]; nothing when the kind is off.")]
+        #[inline]
+        pub fn $setter(&mut self, value: $ty) -> &mut Self {
+            self.set(|event| event.$field = Some(value));
+            self
+        }
+    };
+    (@$event:ident $setter:ident $field:ident: $ty:ty) => {
+        #[doc = concat!("Sets [`", stringify!($event), "::", stringify!($field), "`]; nothing when the kind is off.")]
+        #[inline]
+        pub fn $setter(&mut self, value: $ty) -> &mut Self {
+            self.set(|event| event.$field = value);
+            self
+        }
+    };
+}
+
+mod setters;
+
 use crate::capture::chunk::{Encode, RecordContext};
 use crate::capture::producer::{HostSpan, OpenSpan};
 use crate::capture::thread_info::THREAD_INFO;
@@ -99,7 +126,8 @@ impl<E: SpanEvent> Span<E> {
         }
     }
 
-    /// Changes the event's fields before it is recorded; does nothing when the kind is off.
+    /// Changes the event's fields before it is recorded; does nothing when the kind is off. For one field there are
+    /// methods, such as `set_tsn` of `Span<TransactionCommit>`.
     #[inline]
     pub fn set(&mut self, change: impl FnOnce(&mut E)) {
         if let Some(open) = &mut self.open {
@@ -321,7 +349,7 @@ fn put_timed<E: SpanEvent>(
 /// fn checkpoint(lsn: i64) {
 ///     let mut span = span!(CheckpointCycle { target_lsn: lsn, ..Default::default() });
 ///     // … the work …
-///     span.set(|event| event.dirty_page_count = Some(3));
+///     span.set_dirty_page_count(3);
 /// }
 /// checkpoint(7);
 /// ```
