@@ -119,6 +119,14 @@ impl TimeWindow {
             || record.span().is_some_and(|span| start.saturating_add(span.duration) > self.touching.start)
     }
 
+    /// Does a span of this start and duration count? An instant has the duration 0.
+    #[inline]
+    pub fn includes_span(&self, start: i64, duration: i64) -> bool {
+        self.starting.contains(&start)
+            && start < self.touching.end
+            && (start >= self.touching.start || start.saturating_add(duration) > self.touching.start)
+    }
+
     /// The time that both limits leave.
     pub fn extent(&self) -> Range<i64> {
         self.touching.start.max(self.starting.start)..self.touching.end.min(self.starting.end)

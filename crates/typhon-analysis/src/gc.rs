@@ -175,12 +175,12 @@ impl GcCollector {
     }
 
     /// A collection started (kind 7).
-    fn start(&mut self, count: u32) {
+    pub(crate) fn start(&mut self, count: u32) {
         self.half(count, 1);
     }
 
     /// The end of a collection (kind 8), wherever it lies: the other half of [`GcCollector::start`].
-    fn end(&mut self, count: u32) {
+    pub(crate) fn end(&mut self, count: u32) {
         self.half(count, -1);
     }
 
@@ -197,7 +197,7 @@ impl GcCollector {
     }
 
     /// A collection that counts, known from its end; `pause_ns` is absent in short records.
-    fn collection(&mut self, generation: u8, pause_ns: Option<i64>) {
+    pub(crate) fn collection(&mut self, generation: u8, pause_ns: Option<i64>) {
         *self.ended.entry(generation).or_default() += 1;
         if let Some(ns) = pause_ns {
             self.own_pauses.add(ns);
@@ -205,7 +205,7 @@ impl GcCollector {
     }
 
     /// The runtime was suspended for a collection (kind 75); ticks of the trace clock.
-    fn suspension(&mut self, start: i64, duration: i64, clock: Clock) {
+    pub(crate) fn suspension(&mut self, start: i64, duration: i64, clock: Clock) {
         self.suspensions.add(clock.to_ns(duration));
         self.windows.push(start, start.saturating_add(duration.max(0)));
     }

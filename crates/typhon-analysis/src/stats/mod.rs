@@ -16,6 +16,7 @@ mod tests;
 pub use collect::{StatsCollector, StatsLimits};
 pub use digest::BlockDigest;
 pub use rows::{Row, Stats};
+pub(crate) use rows::{RowData, finish as finish_rows, thread_label};
 
 use crate::facts::{TimeWindow, TraceContext};
 use crate::filter::Filter;

@@ -14,7 +14,7 @@ use typhon_trace::registry;
 
 /// A row while it is being filled.
 #[derive(Debug, Default)]
-pub(super) struct RowData {
+pub(crate) struct RowData {
     instants: u64,
     durations_ns: Durations,
     total_ns: u64,
@@ -24,7 +24,7 @@ pub(super) struct RowData {
 }
 
 impl RowData {
-    pub(super) fn add_instants(&mut self, count: u64) {
+    pub(crate) fn add_instants(&mut self, count: u64) {
         self.instants += count;
     }
 
@@ -36,7 +36,7 @@ impl RowData {
         self.durations_ns.spill();
     }
 
-    pub(super) fn add_span(&mut self, duration_ns: u64, self_ns: u64) {
+    pub(crate) fn add_span(&mut self, duration_ns: u64, self_ns: u64) {
         self.min_ns = if self.durations_ns.count() == 0 { duration_ns } else { self.min_ns.min(duration_ns) };
         self.max_ns = self.max_ns.max(duration_ns);
         self.total_ns = self.total_ns.saturating_add(duration_ns);
@@ -142,17 +142,28 @@ impl<'q> RowTexts<'q> {
 
     /// Name of a thread, with its slot where several threads have that name.
     fn thread(&self, thread: &Thread) -> String {
-        let label = thread.label().into_owned();
-        match self.namesakes.get(&label) {
-            Some(2..) => format!("{label} (slot {}.{})", thread.slot, thread.incarnation),
-            _ => label,
-        }
+        label(thread, matches!(self.namesakes.get(&*thread.label()), Some(2..)))
+    }
+}
+
+/// Name of a thread, with its slot where several threads have that name; by its place in the survey.
+pub(crate) fn thread_label(survey: &Survey, thread: usize) -> String {
+    let all = survey.threads.all();
+    let Some(of) = all.get(thread) else { return String::new() };
+    let has_namesake = all.iter().enumerate().any(|(at, other)| at != thread && other.label() == of.label());
+    label(of, has_namesake)
+}
+
+fn label(thread: &Thread, has_namesake: bool) -> String {
+    match has_namesake {
+        true => format!("{} (slot {}.{})", thread.label(), thread.slot, thread.incarnation),
+        false => thread.label().into_owned(),
     }
 }
 
 /// Sorts rows and reads their percentiles. Keys with the same text (a system named like a kind) become one row, since
 /// the reader of the table could not tell them apart.
-pub(super) fn finish(named: impl Iterator<Item = (String, RowData)>) -> Vec<Row> {
+pub(crate) fn finish(named: impl Iterator<Item = (String, RowData)>) -> Vec<Row> {
     let mut by_text = std::collections::BTreeMap::<String, RowData>::new();
     for (key, data) in named {
         match by_text.entry(key) {

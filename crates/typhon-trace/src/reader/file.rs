@@ -147,7 +147,30 @@ impl<A: ReadAt> TraceFile<A> {
         entry: &BlockEntry,
         buffer: &mut BlockBuffer,
     ) -> Result<(), TraceError> {
-        let stored = buffer.load_into(*entry, index.ids);
+        self.load_block(index.ids, entry, buffer)
+    }
+
+    /// Reads and decodes one block whose place is known from elsewhere, such as an earlier scan; `names` are those of
+    /// the whole file. Faults of the block are in the buffer's summary.
+    ///
+    /// # Errors
+    /// As [`TraceFile::read_block`].
+    pub fn read_known_block(
+        &self,
+        names: &SpanNames,
+        entry: &BlockEntry,
+        buffer: &mut BlockBuffer,
+    ) -> Result<(), TraceError> {
+        self.load_block(MarkerIds::with_losses(self.preamble.checksum_names(), names), entry, buffer)
+    }
+
+    fn load_block(
+        &self,
+        ids: MarkerIds,
+        entry: &BlockEntry,
+        buffer: &mut BlockBuffer,
+    ) -> Result<(), TraceError> {
+        let stored = buffer.load_into(*entry, ids);
         if read_at_most(&self.data, stored, entry.offset)? < stored.len() {
             let source = std::io::ErrorKind::UnexpectedEof.into();
             return Err(TraceError::Io { action: "read", offset: entry.offset, source });

@@ -1,0 +1,229 @@
+//! Columns of whole numbers in few bits.
+//!
+//! A column is a base (its smallest value), a width, the differences to the base in that many bits each, and *patches*:
+//! the few values that would need more bits are kept aside, so that one outlier does not widen the whole column.
+//!
+//! | Bytes | What |
+//! |---|---|
+//! | LEB128 | base |
+//! | 1 | width in bits, 0..=64 |
+//! | 2 | number of patches |
+//! | ceil(n × width / 8) | differences, low bits first; those of patches hold 0 |
+//! | 2 each | positions of the patches |
+//! | 8 each | their differences |
+//!
+//! All numbers are little-endian. The number of values is the caller's business.
+
+/// Most values in a column: positions are u16.
+pub(crate) const MAX_VALUES: usize = 1 << 16;
+
+const PATCH_BITS: u64 = 80;
+
+/// Bytes that ended early or make no sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// Appends a column.
+pub(crate) fn encode(values: &[u64], out: &mut Vec<u8>) {
+    debug_assert!(values.len() <= MAX_VALUES);
+    let base = values.iter().copied().min().unwrap_or(0);
+    let width = best_width(values, base);
+    put_leb128(base, out);
+    out.push(width as u8);
+    let fits = |difference: u64| width == 64 || difference >> width == 0;
+    let patches: Vec<(u16, u64)> = (0..=u16::MAX)
+        .zip(values)
+        .map(|(at, value)| (at, value - base))
+        .filter(|(_, difference)| !fits(*difference))
+        .collect();
+    out.extend_from_slice(&(patches.len() as u16).to_le_bytes());
+    let mut bits = BitWriter { out, held: 0, count: 0 };
+    for value in values {
+        let difference = value - base;
+        bits.put(if fits(difference) { difference } else { 0 }, width);
+    }
+    bits.flush();
+    patches.iter().for_each(|(at, _)| out.extend_from_slice(&at.to_le_bytes()));
+    patches.iter().for_each(|(_, difference)| out.extend_from_slice(&difference.to_le_bytes()));
+}
+
+/// The width with the fewest bits in all.
+fn best_width(values: &[u64], base: u64) -> u32 {
+    let mut of_length = [0u64; 65];
+    values.iter().for_each(|value| of_length[(64 - (value - base).leading_zeros()) as usize] += 1);
+    let (mut best, mut best_bits, mut longer) = (64, u64::MAX, 0);
+    for width in (0..=64).rev() {
+        let bits = values.len() as u64 * width as u64 + longer * PATCH_BITS;
+        // Positions of patches are u16, and so is their number.
+        if bits <= best_bits && longer <= u64::from(u16::MAX) {
+            (best, best_bits) = (width as u32, bits);
+        }
+        longer += of_length[width];
+    }
+    best
+}
+
+/// Reads `count` values at the start of `bytes` into `values`, which is cleared before; gives back the rest.
+pub(crate) fn decode<'b>(
+    bytes: &'b [u8],
+    count: usize,
+    values: &mut Vec<u64>,
+) -> Result<&'b [u8], Malformed> {
+    values.clear();
+    let (base, bytes) = take_leb128(bytes)?;
+    let (&[width, low, high], bytes) = bytes.split_first_chunk::<3>().ok_or(Malformed)?;
+    let (width, patches) = (usize::from(width), usize::from(u16::from_le_bytes([low, high])));
+    if width > 64 {
+        return Err(Malformed);
+    }
+    let packed_bytes = (count * width).div_ceil(8);
+    let (packed, bytes) = bytes.split_at_checked(packed_bytes).ok_or(Malformed)?;
+    unpack(packed, width, count, base, values);
+    let (positions, bytes) = bytes.split_at_checked(2 * patches).ok_or(Malformed)?;
+    let (differences, bytes) = bytes.split_at_checked(8 * patches).ok_or(Malformed)?;
+    for (position, difference) in positions.as_chunks::<2>().0.iter().zip(differences.as_chunks::<8>().0) {
+        let value = values.get_mut(usize::from(u16::from_le_bytes(*position))).ok_or(Malformed)?;
+        *value = base.wrapping_add(u64::from_le_bytes(*difference));
+    }
+    Ok(bytes)
+}
+
+fn unpack(packed: &[u8], width: usize, count: usize, base: u64, values: &mut Vec<u64>) {
+    if width == 0 {
+        values.resize(count, base);
+        return;
+    }
+    let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+    // One load of eight bytes holds a whole value when it is narrow enough and not at the very end.
+    let fast = if width <= 57 { (packed.len().saturating_sub(7) * 8 / width).min(count) } else { 0 };
+    values.extend((0..fast).map(|at| {
+        let bit = at * width;
+        let word = packed[bit / 8..].first_chunk().map_or(0, |raw| u64::from_le_bytes(*raw));
+        base.wrapping_add(word >> (bit % 8) & mask)
+    }));
+    values.extend((fast..count).map(|at| {
+        let bit = at * width;
+        let mut raw = [0; 16];
+        let tail = &packed[bit / 8..packed.len().min(bit / 8 + 16)];
+        raw[..tail.len()].copy_from_slice(tail);
+        base.wrapping_add((u128::from_le_bytes(raw) >> (bit % 8)) as u64 & mask)
+    }));
+}
+
+struct BitWriter<'o> {
+    out: &'o mut Vec<u8>,
+    held: u128,
+    count: u32,
+}
+
+impl BitWriter<'_> {
+    #[inline]
+    fn put(&mut self, value: u64, width: u32) {
+        self.held |= u128::from(value) << self.count;
+        self.count += width;
+        if self.count >= 64 {
+            self.out.extend_from_slice(&(self.held as u64).to_le_bytes());
+            self.held >>= 64;
+            self.count -= 64;
+        }
+    }
+
+    fn flush(self) {
+        let bytes = self.count.div_ceil(8) as usize;
+        self.out.extend_from_slice(&self.held.to_le_bytes()[..bytes]);
+    }
+}
+
+/// Appends a number in groups of seven bits.
+pub(crate) fn put_leb128(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Takes a number written by [`put_leb128`].
+pub(crate) fn take_leb128(bytes: &[u8]) -> Result<(u64, &[u8]), Malformed> {
+    let mut value = 0u64;
+    for (at, byte) in bytes.iter().enumerate().take(10) {
+        let shift = 7 * at as u32;
+        let part = u64::from(byte & 0x7F);
+        if shift == 63 && part > 1 {
+            return Err(Malformed);
+        }
+        value |= part << shift;
+        if byte & 0x80 == 0 {
+            return Ok((value, &bytes[at + 1..]));
+        }
+    }
+    Err(Malformed)
+}
+
+/// Small numbers of either sign as small unsigned ones.
+#[inline]
+pub(crate) fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+/// The inverse of [`zigzag`].
+#[inline]
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn numbers() -> impl Strategy<Value = Vec<u64>> {
+        let value = (any::<u64>(), 0u32..64).prop_map(|(value, shift)| value >> shift);
+        let flat = (any::<u64>(), 0u32..64).prop_map(|(value, shift)| vec![value >> shift; 300]);
+        let tight = (any::<u64>(), prop::collection::vec(0u64..17, 0..500))
+            .prop_map(|(base, values)| values.iter().map(|value| base.saturating_add(*value)).collect());
+        prop_oneof![prop::collection::vec(value, 0..400), flat, tight]
+    }
+
+    proptest! {
+        #[test]
+        fn columns_come_back(values in numbers(), behind in prop::collection::vec(any::<u8>(), 0..20)) {
+            let mut bytes = Vec::new();
+            encode(&values, &mut bytes);
+            bytes.extend_from_slice(&behind);
+            let mut decoded = Vec::new();
+            prop_assert_eq!(decode(&bytes, values.len(), &mut decoded), Ok(&behind[..]));
+            prop_assert_eq!(decoded, values);
+        }
+
+        #[test]
+        fn cut_columns_are_malformed(values in numbers(), keep in 0.0..1.0f64) {
+            let mut bytes = Vec::new();
+            encode(&values, &mut bytes);
+            let cut = (bytes.len() as f64 * keep) as usize;
+            prop_assert_eq!(decode(&bytes[..cut], values.len(), &mut Vec::new()), Err(Malformed));
+        }
+
+        #[test]
+        fn any_bytes_decode_to_a_verdict(bytes in prop::collection::vec(any::<u8>(), 0..200), count in 0usize..300) {
+            let mut values = Vec::new();
+            if decode(&bytes, count, &mut values).is_ok() {
+                prop_assert_eq!(values.len(), count);
+            }
+        }
+
+        #[test]
+        fn zigzag_comes_back(value in any::<i64>()) {
+            prop_assert_eq!(unzigzag(zigzag(value)), value);
+        }
+    }
+
+    #[test]
+    fn an_outlier_does_not_widen_the_column() {
+        let mut values = vec![5u64; 4_000];
+        values[77] = u64::MAX;
+        let mut bytes = Vec::new();
+        encode(&values, &mut bytes);
+        assert!(bytes.len() < 32, "{} bytes", bytes.len());
+    }
+}

@@ -1,0 +1,232 @@
+//! One block shrunk to what the index takes from it. Runs on the threads of the pipeline.
+
+use super::gc::GcEvent;
+use super::item::{Item, Key, SPAN_HAS_SITE, SPAN_NO_END, SPAN_TAIL};
+use super::names::{FIRST_DYNAMIC, NameKey, strip_of};
+use crate::clock::Clock;
+use crate::facts::system_index;
+use crate::survey::SurveyCollector;
+use std::collections::HashMap;
+use typhon_trace::event::{
+    GcEndView, InstantView, NamedSpanView, PerTickSnapshotView, RuntimePhaseSpanView, TickEndView,
+};
+use typhon_trace::reader::BlockBuffer;
+use typhon_trace::record::{Record, SpanHead};
+use typhon_trace::registry::{self, id};
+
+/// Gauges that together make a stacked area, whose scale is fixed for the whole trace.
+pub(crate) const STACKS: [(Stack, &[u16]); 2] = [
+    (Stack::GcHeap, &[0x0110, 0x0111, 0x0112, 0x0113, 0x0114]),
+    (Stack::PageCache, &[0x0201, 0x0202, 0x0203, 0x0204]),
+];
+/// The gauge of each heap size in the record of a collection's end: Gen0, Gen1, Gen2, LOH, POH, committed.
+pub(crate) const GC_SIZE_GAUGES: [u16; 6] = [0x0110, 0x0111, 0x0112, 0x0113, 0x0114, 0x0115];
+
+/// A stacked area on a memory track.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stack {
+    /// Gen0, Gen1, Gen2, large objects, pinned objects of the managed heap.
+    GcHeap,
+    /// Free, clean, dirty and exclusive pages.
+    PageCache,
+}
+
+/// How a tick ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TickEndInfo {
+    pub(crate) ticks: i64,
+    pub(crate) level: u8,
+    pub(crate) multiplier: u8,
+}
+
+/// A marker that may report a loss; its name decides, which may come later in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Marker {
+    pub(crate) ticks: i64,
+    pub(crate) name_id: i32,
+    pub(crate) payload: i32,
+}
+
+/// What the index takes from a block.
+#[derive(Debug, Default)]
+pub(crate) struct BlockScan {
+    /// Ordinals count from the block's first record; names from [`FIRST_DYNAMIC`] on are places in `names`.
+    pub(crate) items: Vec<(Key, Item)>,
+    pub(crate) names: Vec<NameKey>,
+    pub(crate) survey: SurveyCollector,
+    pub(crate) gc: Vec<GcEvent>,
+    pub(crate) tick_ends: Vec<TickEndInfo>,
+    pub(crate) markers: Vec<Marker>,
+    /// Events by kind.
+    pub(crate) kinds: Vec<(u8, u64)>,
+    /// Earliest start and latest end, ticks.
+    pub(crate) extent: Option<(i64, i64)>,
+    /// Largest sums, see [`STACKS`].
+    pub(crate) stacks: [u64; STACKS.len()],
+    /// The same of the sizes that collections report.
+    pub(crate) gc_heap: u64,
+}
+
+/// Scans blocks of one file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scanner {
+    pub(crate) clock: Clock,
+    pub(crate) own_dialect: bool,
+}
+
+impl Scanner {
+    /// Goes once over the events of a decoded block.
+    pub(crate) fn scan(&self, block: &BlockBuffer) -> BlockScan {
+        let (first, has_losses, events) = block.summary().map_or((0, false, 0), |summary| {
+            (u64::from(summary.leading_markers()), summary.dropped_records > 0, summary.events)
+        });
+        let mut walk = Walk { scanner: *self, scan: BlockScan::default(), names: HashMap::new(), has_losses };
+        // The count comes from the walk, so that it is no larger than the block.
+        walk.scan.items.reserve(events as usize);
+        let mut kinds = [0u64; 256];
+        for (record, ordinal) in block.events().zip(first..) {
+            kinds[usize::from(record.kind())] += 1;
+            walk.record(&record, ordinal);
+        }
+        walk.scan.kinds = (0..=255).zip(kinds).filter(|(_, count)| *count > 0).collect();
+        walk.scan
+    }
+}
+
+struct Walk {
+    scanner: Scanner,
+    scan: BlockScan,
+    names: HashMap<NameKey, u16>,
+    has_losses: bool,
+}
+
+impl Walk {
+    #[inline]
+    fn record(&mut self, record: &Record<'_>, ordinal: u64) {
+        let span = record.span();
+        self.scan.survey.observe_with(record, span.as_ref());
+        let start = record.timestamp();
+        let length = span.as_ref().map_or(0, |span| span.duration.max(0));
+        let end = start.saturating_add(length);
+        let (first, last) = self.scan.extent.get_or_insert((start, end));
+        (*first, *last) = ((*first).min(start), (*last).max(end));
+        match span {
+            Some(span) => self.span(record, &span, length, ordinal),
+            None => self.instant(record, ordinal),
+        }
+    }
+
+    #[inline]
+    fn span(&mut self, record: &Record<'_>, span: &SpanHead<'_>, length: i64, ordinal: u64) {
+        let kind = record.kind();
+        let is_tail = registry::kind(kind).is_some_and(|info| info.correlates_span_id.is_some());
+        let flags = if span.site.is_some() { SPAN_HAS_SITE } else { 0 }
+            | if span.duration < 0 { SPAN_NO_END } else { 0 }
+            | if is_tail { SPAN_TAIL } else { 0 };
+        let (span_id, start) = (span.span_id, record.timestamp());
+        let mut item = Item { start, length, span_id, ordinal, name: kind.into(), flags };
+        let system = match kind {
+            id::SCHEDULER_CHUNK | id::SCHEDULER_SYSTEM_SINGLE_THREADED => system_index(record),
+            _ => None,
+        };
+        if let Some(index) = system {
+            item.name = self.name(NameKey::System { kind, index });
+            self.scan.items.push((Key::System(index), item));
+        } else if kind == id::NAMED_SPAN
+            && let Some(view) = NamedSpanView::new(record)
+        {
+            item.name = self.name(NameKey::Text(view.name().to_str_lossy().into_owned()));
+        }
+        self.scan.items.push((Key::Spans(record.slot()), item));
+        if let Some(strip) = strip_of(kind) {
+            if let Some(phase) = RuntimePhaseSpanView::new(record).and_then(|view| view.phase()) {
+                item.name = self.name(NameKey::Phase(phase.0));
+            }
+            self.scan.items.push((Key::Strip(strip), item));
+        }
+        if kind == id::GC_SUSPENSION {
+            self.scan.items.push((Key::GcSpans, item));
+            self.scan.gc.extend(GcEvent::of(record, self.scanner.clock, self.scanner.own_dialect));
+        }
+    }
+
+    #[inline]
+    fn instant(&mut self, record: &Record<'_>, ordinal: u64) {
+        let (kind, start) = (record.kind(), record.timestamp());
+        let item = Item { start, length: 0, span_id: 0, ordinal, name: kind.into(), flags: 0 };
+        self.scan.items.push((Key::Instants(record.slot()), item));
+        match kind {
+            id::TICK_END => {
+                if let Some(view) = TickEndView::new(record) {
+                    let level = view.overload_level().map_or(0, |level| level.0);
+                    let multiplier = view.tick_multiplier().unwrap_or(1);
+                    self.scan.tick_ends.push(TickEndInfo { ticks: start, level, multiplier });
+                }
+            }
+            id::INSTANT if self.has_losses => {
+                if let Some(view) = InstantView::new(record)
+                    && let (Some(name_id), Some(payload)) = (view.name_id(), view.payload())
+                {
+                    self.scan.markers.push(Marker { ticks: start, name_id, payload });
+                }
+            }
+            id::PER_TICK_SNAPSHOT => self.snapshot(record, item),
+            id::GC_START | id::GC_END => {
+                self.scan.items.push((Key::GcInstants, item));
+                self.scan.gc.extend(GcEvent::of(record, self.scanner.clock, self.scanner.own_dialect));
+                if let Some(view) = GcEndView::new(record) {
+                    self.gc_sizes(&view, item);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&mut self, record: &Record<'_>, item: Item) {
+        let Some(view) = PerTickSnapshotView::new(record) else { return };
+        let mut sums = [0u64; STACKS.len()];
+        for gauge in view.gauges() {
+            let value = gauge.value.as_i128();
+            let length = value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+            self.scan.items.push((Key::Gauge(gauge.id), Item { length, ..item }));
+            for (sum, (_, ids)) in sums.iter_mut().zip(STACKS) {
+                if ids.contains(&gauge.id) {
+                    *sum = sum.saturating_add(length.max(0) as u64);
+                }
+            }
+        }
+        self.scan.stacks.iter_mut().zip(sums).for_each(|(most, sum)| *most = (*most).max(sum));
+    }
+
+    fn gc_sizes(&mut self, view: &GcEndView<'_>, item: Item) {
+        let sizes = [
+            view.gen0_size_after(),
+            view.gen1_size_after(),
+            view.gen2_size_after(),
+            view.loh_size_after(),
+            view.poh_size_after(),
+            view.total_committed_bytes(),
+        ];
+        for (gauge, size) in GC_SIZE_GAUGES.into_iter().zip(sizes) {
+            if let Some(size) = size {
+                let length = i64::try_from(size).unwrap_or(i64::MAX);
+                self.scan.items.push((Key::GcSizes(gauge), Item { length, ..item }));
+            }
+        }
+        let heap = sizes[..5].iter().flatten().fold(0u64, |sum, size| sum.saturating_add(*size));
+        self.scan.gc_heap = self.scan.gc_heap.max(heap);
+    }
+
+    fn name(&mut self, key: NameKey) -> u16 {
+        if let Some(id) = self.names.get(&key) {
+            return *id;
+        }
+        // A block has room for more names than there are ids; those beyond share the last one.
+        let id = FIRST_DYNAMIC.saturating_add(u16::try_from(self.names.len()).unwrap_or(u16::MAX));
+        if id < u16::MAX {
+            self.names.insert(key.clone(), id);
+            self.scan.names.push(key);
+        }
+        id
+    }
+}

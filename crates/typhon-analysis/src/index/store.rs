@@ -1,0 +1,141 @@
+//! Where the packed bytes of an index are: in memory, or in a file that is read in pieces.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::sync::{Mutex, PoisonError};
+use typhon_trace::reader::ReadAt;
+
+/// A piece of a [`Store`], with the checksum of its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Piece {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u32,
+    pub(crate) crc: u32,
+}
+
+/// Packed bytes that do not change any more.
+#[derive(Debug)]
+pub(crate) enum Store {
+    Memory(Vec<u8>),
+    File(File),
+}
+
+/// Something that pieces can be read from.
+pub(crate) trait Pieces {
+    /// Reads a piece into `buffer` and checks it.
+    ///
+    /// # Errors
+    /// What the system says; [`io::ErrorKind::InvalidData`] when the bytes are not those that were written.
+    fn read(&self, piece: Piece, buffer: &mut Vec<u8>) -> io::Result<()>;
+}
+
+impl Pieces for Store {
+    fn read(&self, piece: Piece, buffer: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Self::Memory(bytes) => read_exactly(bytes, piece, buffer),
+            Self::File(file) => read_exactly(file, piece, buffer),
+        }
+    }
+}
+
+fn read_exactly(data: &impl ReadAt, piece: Piece, buffer: &mut Vec<u8>) -> io::Result<()> {
+    buffer.clear();
+    buffer.resize(piece.bytes as usize, 0);
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match data.read_at(&mut buffer[filled..], piece.offset.saturating_add(filled as u64)) {
+            Ok(0) => return Err(damaged()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if crc32c::crc32c(buffer) == piece.crc { Ok(()) } else { Err(damaged()) }
+}
+
+/// The index is not what was written.
+pub(crate) fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the index is damaged")
+}
+
+/// Takes pieces from several threads.
+#[derive(Debug)]
+pub(crate) struct StoreWriter {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    target: Target,
+    length: u64,
+}
+
+#[derive(Debug)]
+enum Target {
+    Memory(Vec<u8>),
+    File(io::BufWriter<File>),
+}
+
+impl Pieces for StoreWriter {
+    fn read(&self, piece: Piece, buffer: &mut Vec<u8>) -> io::Result<()> {
+        match &mut self.lock().target {
+            Target::Memory(bytes) => read_exactly(bytes, piece, buffer),
+            Target::File(file) => {
+                file.flush()?;
+                read_exactly(file.get_ref(), piece, buffer)
+            }
+        }
+    }
+}
+
+impl StoreWriter {
+    /// Keeps everything in memory.
+    pub(crate) fn in_memory() -> Self {
+        Self { state: Mutex::new(State { target: Target::Memory(Vec::new()), length: 0 }) }
+    }
+
+    /// Writes to a file, from `offset` on.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn to_file(mut file: File, offset: u64) -> io::Result<Self> {
+        file.seek(SeekFrom::Start(offset))?;
+        let target = Target::File(io::BufWriter::with_capacity(1 << 20, file));
+        Ok(Self { state: Mutex::new(State { target, length: offset }) })
+    }
+
+    /// Adds a piece.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn append(&self, bytes: &[u8]) -> io::Result<Piece> {
+        let crc = crc32c::crc32c(bytes);
+        let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+        let mut state = self.lock();
+        match &mut state.target {
+            Target::Memory(held) => held.extend_from_slice(bytes),
+            Target::File(file) => file.write_all(bytes)?,
+        }
+        let piece = Piece { offset: state.length, bytes: length, crc };
+        state.length += bytes.len() as u64;
+        Ok(piece)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // A thread that panicked while it wrote takes the whole index with it when it is joined.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends writing; gives the store and the offset behind the last piece.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn finish(self) -> io::Result<(Store, u64)> {
+        let State { target, length } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let store = match target {
+            Target::Memory(bytes) => Store::Memory(bytes),
+            Target::File(file) => Store::File(file.into_inner().map_err(|error| error.into_error())?),
+        };
+        Ok((store, length))
+    }
+}

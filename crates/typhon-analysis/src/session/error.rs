@@ -1,0 +1,54 @@
+//! What can go wrong with a session.
+
+use crate::filter::FilterError;
+use crate::tile::RequestFault;
+use std::io;
+use std::path::PathBuf;
+use typhon_trace::TraceError;
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The file cannot be opened.
+    #[error("{} cannot be opened: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is not a trace that this build reads, or cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The index cannot be read or written.
+    #[error("the index cannot be used: {0}; open the file again to build it anew")]
+    Index(#[from] io::Error),
+    /// The file is still being indexed.
+    #[error("the file is still being indexed")]
+    NotReady,
+    /// Indexing has failed.
+    #[error("the file could not be indexed: {0}")]
+    Failed(String),
+    /// The call was cancelled, or indexing was.
+    #[error("cancelled")]
+    Cancelled,
+    /// There is no such lane, row, event or filter.
+    #[error("there is no {what}")]
+    Unknown {
+        /// What was asked for.
+        what: String,
+    },
+    /// The tile request is malformed.
+    #[error(transparent)]
+    Request(#[from] RequestFault),
+    /// The filter cannot be read.
+    #[error("{0}")]
+    Filter(#[from] FilterError),
+}
+
+impl SessionError {
+    pub(super) fn unknown(what: impl Into<String>) -> Self {
+        Self::Unknown { what: what.into() }
+    }
+}

@@ -1,0 +1,277 @@
+//! One opened trace: everything that a viewer asks of it (brief 11 §2, §3).
+//!
+//! [`Session::open`] returns at once and indexes the file in the background; [`Session::state`] tells how far it is.
+//! Answers come from the index ([`crate::index`]); only single records, for the inspector and for filters, are read
+//! from the file again. All methods take `&self` and may be called from any number of threads; long ones take a
+//! [`Cancel`].
+//!
+//! **Invariants**
+//! - The session keeps its answers: what happens to the path after opening does not change them, unless the file
+//!   itself is cut or overwritten in place, which is an error of the call that meets it and never a wrong answer about
+//!   the index.
+//! - A tile's bytes depend on the file and the request only.
+//! - No call returns everything: lists are paged or limited.
+
+mod error;
+mod event;
+mod meta;
+mod select;
+mod tiles;
+
+pub use error::SessionError;
+pub use event::{EventDetail, FieldValue, FieldView, Place, RelatedSpan, Siblings};
+pub use meta::{LaneInfo, Meta, TickRange};
+pub use select::{SelectionStats, SpanOrder, TopSpan};
+
+use crate::clock::Clock;
+use crate::facts::TraceContext;
+use crate::index::Index;
+use crate::index::build::Builder;
+use crate::index::scan::Scanner;
+use crate::index::store::StoreWriter;
+use crate::pipeline::{PipelineOptions, map_blocks};
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use typhon_trace::reader::{BlockBuffer, BlockFeed, ReadAt, ReadOptions, TraceFile};
+
+/// A switch that stops a long call. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// A switch that is not thrown.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops whoever looks at this switch.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Was it thrown?
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn check(&self) -> Result<(), SessionError> {
+        if self.is_cancelled() { Err(SessionError::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// How a session is opened.
+#[derive(Debug, Clone, Default)]
+pub struct SessionOptions {
+    /// How blocks are read and decoded.
+    pub pipeline: PipelineOptions,
+}
+
+/// How far a session is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// The file is being indexed.
+    Opening {
+        /// Bytes of the file that are read.
+        bytes_done: u64,
+        /// Bytes of the file when it was opened.
+        bytes_total: u64,
+    },
+    /// The index is complete.
+    Ready,
+    /// It will not be completed: the reason, with what to do.
+    Failed(String),
+    /// [`Session::cancel`] was called.
+    Cancelled,
+}
+
+/// One opened trace. Dropping it stops indexing.
+#[derive(Debug)]
+pub struct Session {
+    shared: Arc<Shared>,
+    worker: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    path: PathBuf,
+    trace: TraceFile<File>,
+    file_bytes: u64,
+    opened_modified: Option<std::time::SystemTime>,
+    cancel: Cancel,
+    bytes_done: AtomicU64,
+    generation: AtomicU32,
+    outcome: Mutex<Outcome>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Clone)]
+enum Outcome {
+    Opening,
+    Ready(Arc<Index>),
+    Failed(String),
+    Cancelled,
+}
+
+impl Session {
+    /// Opens a trace file and starts to index it.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or is not a trace; what is wrong behind the header shows in the state and in the
+    /// notices.
+    pub fn open(path: &Path, options: SessionOptions) -> Result<Self, SessionError> {
+        let in_path = |source| SessionError::Open { path: path.to_owned(), source };
+        let file = File::open(path).map_err(in_path)?;
+        let data = file.metadata().map_err(in_path)?;
+        let opened_modified = data.modified().ok();
+        let trace = TraceFile::open(file)?;
+        let shared = Arc::new(Shared {
+            path: path.to_owned(),
+            file_bytes: trace.data().size().map_err(in_path)?,
+            trace,
+            opened_modified,
+            cancel: Cancel::new(),
+            bytes_done: AtomicU64::new(0),
+            generation: AtomicU32::new(1),
+            outcome: Mutex::new(Outcome::Opening),
+            changed: Condvar::new(),
+        });
+        let building = shared.clone();
+        let worker = thread::Builder::new()
+            .name("typhon-index".to_owned())
+            .spawn(move || building.build(&options))
+            .map_err(|source| SessionError::Open { path: path.to_owned(), source })?;
+        Ok(Self { shared, worker: Some(worker) })
+    }
+
+    /// How far indexing is.
+    pub fn state(&self) -> State {
+        match &*self.shared.lock() {
+            Outcome::Opening => State::Opening {
+                bytes_done: self.shared.bytes_done.load(Ordering::Relaxed),
+                bytes_total: self.shared.file_bytes,
+            },
+            Outcome::Ready(_) => State::Ready,
+            Outcome::Failed(reason) => State::Failed(reason.clone()),
+            Outcome::Cancelled => State::Cancelled,
+        }
+    }
+
+    /// Waits until indexing has ended, well or not.
+    pub fn wait(&self) -> State {
+        let mut outcome = self.shared.lock();
+        while matches!(*outcome, Outcome::Opening) {
+            outcome = self.shared.changed.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(outcome);
+        self.state()
+    }
+
+    /// Stops indexing.
+    pub fn cancel(&self) {
+        self.shared.cancel.cancel();
+    }
+
+    /// Number that changes whenever the answer to a tile request may have changed.
+    pub fn generation(&self) -> u32 {
+        self.shared.generation.load(Ordering::Acquire)
+    }
+
+    /// The file that was opened.
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Did what lies at the path change since it was opened (brief 11 B-6)? The session keeps its answers.
+    pub fn has_changed_on_disk(&self) -> bool {
+        match std::fs::metadata(&self.shared.path) {
+            Ok(data) => {
+                data.len() != self.shared.file_bytes || data.modified().ok() != self.shared.opened_modified
+            }
+            Err(_) => true,
+        }
+    }
+
+    /// The opened trace: header, tables, sections.
+    pub fn trace(&self) -> &TraceFile<File> {
+        &self.shared.trace
+    }
+
+    fn index(&self) -> Result<Arc<Index>, SessionError> {
+        match &*self.shared.lock() {
+            Outcome::Ready(index) => Ok(index.clone()),
+            Outcome::Opening => Err(SessionError::NotReady),
+            Outcome::Failed(reason) => Err(SessionError::Failed(reason.clone())),
+            Outcome::Cancelled => Err(SessionError::Cancelled),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.cancel.cancel();
+        if let Some(worker) = self.worker.take() {
+            // A panic of the worker has been noted as a failure; there is nobody left to tell.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Outcome> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, outcome: Outcome) {
+        *self.lock() = outcome;
+        self.generation.fetch_add(1, Ordering::Release);
+        self.changed.notify_all();
+    }
+
+    fn build(&self, options: &SessionOptions) {
+        let _panic = PublishPanic(self);
+        let outcome = match self.index_file(options) {
+            Ok(Some(index)) => Outcome::Ready(Arc::new(index)),
+            Ok(None) | Err(SessionError::Cancelled) => Outcome::Cancelled,
+            Err(error) => Outcome::Failed(error.to_string()),
+        };
+        self.publish(outcome);
+    }
+
+    /// `None` when it was cancelled.
+    fn index_file(&self, options: &SessionOptions) -> Result<Option<Index>, SessionError> {
+        let header = self.trace.header();
+        let clock = Clock::new(header.timestamp_frequency);
+        let scanner = Scanner { clock, own_dialect: header.is_typhon_dialect() };
+        let feed = BlockFeed::from_file(self.trace.data(), ReadOptions::default())?;
+        let mut builder = Builder::new();
+        let scan = || move |block: &BlockBuffer| scanner.scan(block);
+        let outcome = map_blocks(feed, options.pipeline, scan, |block| {
+            builder.absorb(&block.summary, block.delivered, block.payload, self.trace.tables());
+            self.bytes_done.store(block.summary.entry.end(), Ordering::Relaxed);
+            let go_on = !self.cancel.is_cancelled();
+            Ok::<_, SessionError>(if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        let Some(outcome) = outcome else { return Ok(None) };
+        Ok(Some(builder.finish(&outcome, clock, StoreWriter::in_memory())?))
+    }
+
+    fn context<'s>(&'s self, index: &Index) -> TraceContext<'s> {
+        let (tables, sections) = (self.trace.tables(), self.trace.sections());
+        TraceContext::new(self.trace.header(), tables, sections, index.survey.origin_ticks)
+    }
+}
+
+/// A panic while indexing is a failed session, not one that opens forever.
+struct PublishPanic<'s>(&'s Shared);
+
+impl Drop for PublishPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.publish(Outcome::Failed("indexing met an internal error; please report it".to_owned()));
+        }
+    }
+}
