@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use typhon_analysis::facts::{TimeWindow, TraceContext};
+use typhon_analysis::filter::{self, Filter};
 use typhon_analysis::index::{EventId, LaneKind};
 use typhon_analysis::pipeline::PipelineOptions;
-use typhon_analysis::session::{Cancel, Session, SessionOptions, SpanOrder, State};
+use typhon_analysis::session::{Cancel, Direction, Session, SessionOptions, SpanOrder, State};
 use typhon_analysis::stats::{self, GroupBy, Row, StatsQuery};
 use typhon_analysis::survey;
 use typhon_analysis::tile::{
@@ -28,7 +29,12 @@ fn open(name: &str) -> Session {
 }
 
 /// The same table by the way that `typhon trace stats` takes.
-fn table(session: &Session, group_by: GroupBy, window: Option<&TimeWindow>) -> stats::Stats {
+fn table(
+    session: &Session,
+    group_by: GroupBy,
+    window: Option<&TimeWindow>,
+    filter: Option<&Filter>,
+) -> stats::Stats {
     let trace = session.trace();
     let feed = || BlockFeed::from_file(trace.data(), ReadOptions::default()).expect("opens");
     let options = PipelineOptions::new(NonZeroUsize::MIN);
@@ -36,7 +42,7 @@ fn table(session: &Session, group_by: GroupBy, window: Option<&TimeWindow>) -> s
         .expect("reads");
     let survey = survey.expect("whole");
     let context = TraceContext::new(trace.header(), trace.tables(), trace.sections(), survey.origin_ticks);
-    let query = StatsQuery { group_by, filter: None, window, context, survey: Some(&survey) };
+    let query = StatsQuery { group_by, filter, window, context, survey: Some(&survey) };
     stats::run(feed(), options, query, |_| ControlFlow::Continue(())).expect("reads").expect("whole").0
 }
 
@@ -67,8 +73,8 @@ fn inv6_statistics_equal_those_of_the_command_line() {
         for window in windows.map(|range| range.map(|range| session.window(range).expect("ready"))) {
             for group_by in [GroupBy::Kind, GroupBy::Family, GroupBy::Name, GroupBy::System, GroupBy::Thread]
             {
-                let expected = table(&session, group_by, window.as_ref());
-                let found = session.stats(group_by, window.as_ref(), &Cancel::new()).expect("ready");
+                let expected = table(&session, group_by, window.as_ref(), None);
+                let found = session.stats(group_by, window.as_ref(), 0, &Cancel::new()).expect("ready");
                 assert_eq!(figures(&found.rows), figures(&expected.rows), "{name} {group_by:?} {window:?}");
                 assert_eq!((found.gc, found.observed), (expected.gc, expected.observed));
             }
@@ -148,7 +154,7 @@ fn every_event_is_one_entry_of_its_thread() {
 fn events_are_found_at_their_places_and_back() {
     for name in FILES {
         let session = open(name);
-        let top = session.top_spans(SpanOrder::Own, None, 50, &Cancel::new()).expect("ready");
+        let top = session.top_spans(SpanOrder::Own, None, 0, 50, &Cancel::new()).expect("ready");
         assert_eq!(top.len(), 50);
         assert!(top.windows(2).all(|pair| pair[0].self_ns >= pair[1].self_ns));
         for span in top {
@@ -196,5 +202,69 @@ fn frames_come_back_from_their_bytes() {
         tile.encode(&mut bytes);
         assert_eq!(bytes.len(), tile.encoded_bytes());
         assert_eq!(Tile::decode(&bytes), Ok(tile));
+    }
+}
+
+#[test]
+fn b25_a_filter_counts_exactly_and_draws_its_matches_at_their_places() {
+    for name in FILES {
+        let session = open(name);
+        let lanes = session.lanes().expect("ready");
+        for text in [
+            "kind=BTree*",
+            "dur>50us",
+            "tick=20..30 | kind=SchedulerChunk",
+            "name=* !dur>=0",
+            "self>20us depth=1",
+        ] {
+            let info = session.add_filter(text, &Cancel::new(), |_| {}).expect("parses");
+            let parsed = filter::parse(text).expect("parses");
+            let expected = table(&session, GroupBy::Kind, None, Some(&parsed));
+            assert_eq!(info.matches, expected.rows.iter().map(|row| row.count).sum::<u64>(), "{name} {text}");
+            let found = session.stats(GroupBy::Kind, None, info.id, &Cancel::new()).expect("ready");
+            assert_eq!(figures(&found.rows), figures(&expected.rows), "{name} {text}");
+
+            let level = 26;
+            let tile_count = (session.meta().expect("ready").end_ns >> (level + 9)) as u16 + 1;
+            let mut drawn = 0;
+            for lane in lanes.iter().filter(|lane| matches!(lane.kind, LaneKind::Thread { .. })) {
+                let content = CONTENT_SPANS | CONTENT_INSTANTS;
+                let rows = vec![LaneRows { lane: lane.id, first_row: 0, row_count: 255 }];
+                let request = TileRequest {
+                    level,
+                    content,
+                    tile_count,
+                    filter: info.id,
+                    lanes: rows,
+                    ..TileRequest::default()
+                };
+                for tile in tiles(&session, &request) {
+                    let Entries::Spans(entries) = tile.entries else { panic!("spans were asked for") };
+                    let starting = entries.iter().filter(|entry| entry.flags & FLAG_FROM_LEFT == 0);
+                    drawn += starting.map(SpanEntry::count).sum::<u64>();
+                }
+            }
+            assert_eq!(drawn, info.matches, "{name} {text}");
+            walk_matches(&session, info.id, info.matches.min(300) as usize);
+            session.remove_filter(info.id);
+            assert!(session.matches(info.id, None, Direction::Forward, 1).is_err());
+        }
+    }
+}
+
+/// Steps through matches one by one, forward and back again.
+fn walk_matches(session: &Session, filter: u16, count: usize) {
+    let listed = session.matches(filter, None, Direction::Forward, count).expect("ready");
+    assert_eq!(listed.len(), count);
+    assert!(listed.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns));
+    for pair in listed.windows(2).take(5) {
+        assert_eq!(
+            session.matches(filter, Some(pair[0].id), Direction::Forward, 1).expect("ready"),
+            [pair[1]]
+        );
+        assert_eq!(
+            session.matches(filter, Some(pair[1].id), Direction::Backward, 1).expect("ready"),
+            [pair[0]]
+        );
     }
 }

@@ -111,9 +111,10 @@ pub(crate) fn write(
     Ok(head)
 }
 
-/// Reads groups, keeping its buffers.
+/// Reads groups of one store, keeping its buffers and the group it read last.
 #[derive(Debug, Default)]
 pub(crate) struct GroupReader {
+    held: Option<Piece>,
     bytes: Vec<u8>,
     column: Vec<u64>,
     entries: Vec<Entry>,
@@ -128,6 +129,10 @@ impl GroupReader {
         if head.count as usize > GROUP_ENTRIES {
             return Err(damaged());
         }
+        if self.held == Some(head.piece) {
+            return Ok(&self.entries);
+        }
+        self.held = None;
         store.read(head.piece, &mut self.bytes)?;
         self.entries.clear();
         self.entries.resize(head.count as usize, Entry::default());
@@ -151,6 +156,7 @@ impl GroupReader {
             reference = reference.wrapping_add(unzigzag(step) as u64);
             entry.reference = reference;
         })?;
+        self.held = Some(head.piece);
         Ok(&self.entries)
     }
 }

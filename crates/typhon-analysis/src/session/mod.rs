@@ -14,12 +14,14 @@
 
 mod error;
 mod event;
+mod filter;
 mod meta;
 mod select;
 mod tiles;
 
 pub use error::SessionError;
 pub use event::{EventDetail, FieldValue, FieldView, Place, RelatedSpan, Siblings};
+pub use filter::{Direction, FilterInfo, MAX_FILTERS};
 pub use meta::{LaneInfo, Meta, TickRange};
 pub use select::{SelectionStats, SpanOrder, TopSpan};
 
@@ -106,6 +108,7 @@ pub(crate) struct Shared {
     generation: AtomicU32,
     outcome: Mutex<Outcome>,
     changed: Condvar,
+    filters: Mutex<filter::Filters>,
 }
 
 #[derive(Debug, Clone)]
@@ -138,6 +141,7 @@ impl Session {
             generation: AtomicU32::new(1),
             outcome: Mutex::new(Outcome::Opening),
             changed: Condvar::new(),
+            filters: Mutex::default(),
         });
         let building = shared.clone();
         let worker = thread::Builder::new()
@@ -223,6 +227,10 @@ impl Drop for Session {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Outcome> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn filters(&self) -> MutexGuard<'_, filter::Filters> {
+        self.filters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn publish(&self, outcome: Outcome) {

@@ -1,6 +1,7 @@
 //! Statistics and the longest spans of a selection, from the index alone (brief 11 §2.4).
 
 use super::event::{RelatedSpan, own_length};
+use super::filter::Filtered;
 use super::{Cancel, Place, Session, SessionError};
 use crate::facts::TimeWindow;
 use crate::gc::GcSummary;
@@ -11,6 +12,7 @@ use crate::stats::{GroupBy, Row, RowData, finish_rows, thread_label};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 use typhon_trace::registry;
 use typhon_trace::tables::Tables;
 
@@ -56,7 +58,13 @@ impl Session {
         Ok(TimeWindow { touching, starting: i64::MIN..i64::MAX })
     }
 
-    /// What `typhon trace stats` tells of a window, or of the whole trace.
+    /// The matches of a filter; `None` for 0, which stands for no filter.
+    fn filter_of(&self, id: u16) -> Result<Option<Arc<Filtered>>, SessionError> {
+        if id == 0 { Ok(None) } else { self.shared.filtered(id).map(Some) }
+    }
+
+    /// What `typhon trace stats` tells of a window, or of the whole trace. With a `filter` (0 for none) only its
+    /// matches enter the rows.
     ///
     /// # Errors
     /// When the index is not ready or cannot be read, or cancelled.
@@ -64,9 +72,12 @@ impl Session {
         &self,
         group_by: GroupBy,
         window: Option<&TimeWindow>,
+        filter: u16,
         cancel: &Cancel,
     ) -> Result<SelectionStats, SessionError> {
         let index = self.index()?;
+        let filtered = self.filter_of(filter)?;
+        let passes = |entry: &Entry| filtered.as_ref().is_none_or(|filter| filter.matches(entry.reference));
         let mut table = Table {
             index: &index,
             tables: self.trace().tables(),
@@ -76,7 +87,9 @@ impl Session {
         };
         for (number, lane) in index.threads() {
             walk_lane(&index, lane, window, cancel, |_, entry, self_ticks| {
-                table.span(number, entry, self_ticks)
+                if passes(entry) {
+                    table.span(number, entry, self_ticks);
+                }
             })?;
             let mut reader = GroupReader::default();
             for head in &lane.instants.groups {
@@ -91,6 +104,7 @@ impl Session {
                 let entries = reader.read(&index.store, head)?.iter();
                 entries
                     .filter(|entry| window.is_none_or(|window| window.includes_span(entry.start, 0)))
+                    .filter(|entry| passes(entry))
                     .for_each(|entry| table.row(number, entry.name, |row| row.add_instants(1)));
             }
         }
@@ -105,7 +119,8 @@ impl Session {
         })
     }
 
-    /// The `count` longest spans that touch a window, the longest first; of equal ones the earlier.
+    /// The `count` longest spans that touch a window and pass a filter (0 for none), the longest first; of equal ones the
+    /// earlier.
     ///
     /// # Errors
     /// As [`Session::stats`].
@@ -113,15 +128,20 @@ impl Session {
         &self,
         order: SpanOrder,
         window: Option<&TimeWindow>,
+        filter: u16,
         count: usize,
         cancel: &Cancel,
     ) -> Result<Vec<TopSpan>, SessionError> {
         let index = self.index()?;
+        let filtered = self.filter_of(filter)?;
         // The smallest of the longest is on top.
         let mut longest: BinaryHeap<Reverse<(i64, Reverse<(i64, u64)>, i64, u32, u16, u64)>> =
             BinaryHeap::new();
         for (number, lane) in index.threads() {
             walk_lane(&index, lane, window, cancel, |(row, at), entry, self_ticks| {
+                if filtered.as_ref().is_some_and(|filter| !filter.matches(entry.reference)) {
+                    return;
+                }
                 let value = match order {
                     SpanOrder::Total => own_length(entry),
                     SpanOrder::Own => self_ticks,

@@ -3,6 +3,7 @@
 use super::{Cancel, Session, SessionError};
 use crate::index::Index;
 use crate::index::lane::Lane;
+use crate::index::row::Row;
 use crate::tile::spans::RowPainter;
 use crate::tile::{
     CONTENT_COUNTERS, CONTENT_INSTANTS, CONTENT_SPANS, CONTENT_TICKS, Content, Entries, LaneRows, NO_LANE,
@@ -28,10 +29,15 @@ impl Session {
         mut send: impl FnMut(Tile),
     ) -> Result<(), SessionError> {
         let index = self.index()?;
+        let filtered = match request.filter {
+            0 => None,
+            id => Some(self.shared.filtered(id)?),
+        };
+        let store = filtered.as_ref().map_or(&index.store, |filtered| &filtered.store);
         let mut answer = Answer {
             index: &index,
             request,
-            painter: RowPainter::new(&index.store, &index.names, index.time, request.level),
+            painter: RowPainter::new(store, &index.names, index.time, request.level),
             is_stale: request.generation != self.generation(),
             started: Instant::now(),
             tiles: 0,
@@ -44,12 +50,17 @@ impl Session {
             }
         }
         for rows in &request.lanes {
-            let Some(lane) = index.lanes.get(rows.lane as usize) else {
+            let number = rows.lane as usize;
+            let Some(lane) = index.lanes.get(number) else {
                 return Err(SessionError::unknown(format!("lane {}", rows.lane)));
+            };
+            let drawn = match filtered.as_ref().map(|filtered| &filtered.lanes[number]) {
+                Some(matches) => Drawn { rows: &matches.rows, instants: &matches.instants, lane },
+                None => Drawn { rows: &lane.rows, instants: &lane.instants, lane },
             };
             for tile in request.first_tile..last {
                 cancel.check()?;
-                answer.lane(lane, *rows, tile, &mut send)?;
+                answer.lane(drawn, *rows, tile, &mut send)?;
             }
         }
         send(end_frame(
@@ -60,6 +71,14 @@ impl Session {
         ));
         Ok(())
     }
+}
+
+/// A lane, and those of its entries that are drawn.
+#[derive(Clone, Copy)]
+struct Drawn<'i> {
+    lane: &'i Lane,
+    rows: &'i [Row],
+    instants: &'i Row,
 }
 
 struct Answer<'i> {
@@ -81,35 +100,35 @@ impl Answer<'_> {
 
     fn lane(
         &mut self,
-        lane: &Lane,
+        drawn: Drawn<'_>,
         rows: LaneRows,
         tile: u64,
         send: &mut impl FnMut(Tile),
     ) -> Result<(), SessionError> {
         let content = self.request.content;
         let wants = |of: u8| content & of != 0;
-        if wants(CONTENT_SPANS) && !lane.rows.is_empty() {
+        if wants(CONTENT_SPANS) && !drawn.rows.is_empty() {
             let mut entries = Vec::new();
             let is_capped = self.is_over();
             if !is_capped {
-                let first = usize::from(rows.first_row).min(lane.rows.len());
-                let asked = lane.rows[first..].iter().take(rows.row_count.into());
+                let first = usize::from(rows.first_row).min(drawn.rows.len());
+                let asked = drawn.rows[first..].iter().take(rows.row_count.into());
                 for (row, offset) in asked.zip(0u8..) {
                     self.painter.paint(row, offset, tile, false, &mut entries)?;
                 }
             }
             self.send(Content::Spans, rows, tile, Entries::Spans(entries), is_capped, send);
         }
-        if wants(CONTENT_INSTANTS) && lane.instants.count() > 0 {
+        if wants(CONTENT_INSTANTS) && drawn.lane.instants.count() > 0 {
             let mut entries = Vec::new();
             let is_capped = self.is_over();
             if !is_capped {
-                self.painter.paint(&lane.instants, 0, tile, true, &mut entries)?;
+                self.painter.paint(drawn.instants, 0, tile, true, &mut entries)?;
             }
             self.send(Content::Instants, rows, tile, Entries::Spans(entries), is_capped, send);
         }
         if wants(CONTENT_COUNTERS)
-            && let Some(series) = &lane.series
+            && let Some(series) = &drawn.lane.series
         {
             let mut entries = Vec::new();
             let is_capped = self.is_over();
