@@ -10,6 +10,7 @@ mod dotnet;
 mod edges;
 mod fuzz;
 mod licences;
+mod models;
 mod picture;
 mod testing;
 mod tree;
@@ -27,6 +28,11 @@ type Task = (&'static str, &'static str, fn(&[String]) -> Outcome);
 const TASKS: &[Task] = &[
     ("codegen", "write the files generated from the event registry; with --check only compare", codegen::run),
     ("test", "set up what the tests need, then run all of them", testing::run),
+    (
+        "models",
+        "check the profiler's protocol with loom, its memory with AddressSanitizer, its cost when off",
+        models::run,
+    ),
     (
         "dotnet",
         "install the .NET runtimes and the programs of the live tests into target/dotnet",
