@@ -118,3 +118,10 @@ pub fn plant(fault: Option<Fault>) {
 pub(crate) fn unless(fault: Fault, ordering: Ordering) -> Ordering {
     if planted(fault) { Ordering::Relaxed } else { ordering }
 }
+
+/// Has the model failed that this is called from? Nothing can be done any more then, and a guard that tries in a destructor
+/// would end the process.
+#[inline(always)]
+pub(crate) fn has_model_failed() -> bool {
+    cfg!(loom) && std::thread::panicking()
+}

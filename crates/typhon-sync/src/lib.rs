@@ -11,7 +11,13 @@
 //! | [`timer`] | callbacks at regular times, and a watchdog for deadlines |
 //! | [`atomic`] | the atomics all of this is made of: the standard ones, or loom's under `--cfg loom` |
 //!
-//! What it is not: an async runtime, and not a collection of everything that can be shared between threads.
+//! What it is not: an async runtime, and not a collection of everything that can be shared between threads. Memory budgets
+//! and allocators, maps and bitmaps, and checksums of pages belong to the store; the optimistic latch comes with the index;
+//! the metronome of the tick is the runtime's.
+//!
+//! How it is made: a protocol is a word or two and pure rules over them, apart from clock, thread-locals and trace, so that
+//! `tests/loom_*.rs` can run it in every schedule; `src/fault.rs` lists the mistakes that these models must find. Unsafe code
+//! is in `src/slots/local.rs` alone. Nothing in here reads a clock on a path that does not wait.
 //!
 //! **Invariants**
 //! - Nothing waits past its deadline, and a relative timeout becomes a deadline once.

@@ -16,8 +16,16 @@ pub use virtual_clock::VirtualClock;
 
 /// The monotonic clock, in nanoseconds since a moment that differs from machine to machine; above 0.
 pub fn monotonic_ns() -> i64 {
+    #[cfg(all(test, not(loom)))]
+    READS.set(READS.get() + 1);
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+#[cfg(all(test, not(loom)))]
+std::thread_local! {
+    /// How often the calling thread has read the clock.
+    pub(crate) static READS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 /// A source of time together with the ways to wait for a moment of it.

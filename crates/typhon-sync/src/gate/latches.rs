@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::context::WaitContext;
-use crate::fault::{Fault, planted};
+use crate::fault::{Fault, has_model_failed, planted};
 use crate::lock::{AccessControlSmall, LockError};
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -127,6 +127,9 @@ impl LatchSet<'_> {
 
 impl Drop for LatchSet<'_> {
     fn drop(&mut self) {
+        if has_model_failed() {
+            return;
+        }
         for stripe in self.stripes().iter().rev() {
             let exit = self.table.latches[*stripe as usize].exit_exclusive();
             debug_assert_eq!(exit, Ok(()), "nobody else can release a latch");

@@ -7,7 +7,7 @@
 
 use crate::atomic::{AtomicU32, Ordering, fence};
 use crate::context::{Stop, WaitContext};
-use crate::fault::{Fault, planted, unless};
+use crate::fault::{Fault, has_model_failed, planted, unless};
 use crate::owner;
 use crate::slots::{self, NoSlot, Slot, Slots};
 use crate::wait::wake_all;
@@ -225,6 +225,9 @@ pub struct Window<'g> {
 
 impl Drop for Window<'_> {
     fn drop(&mut self) {
+        if has_model_failed() {
+            return;
+        }
         self.gate.closed_by.store(OPEN, unless(Fault::OpenRelaxed, Ordering::Release));
         if !planted(Fault::OpenSilent) {
             wake_all(&self.gate.closed_by);

@@ -330,3 +330,51 @@ impl Stopwatch {
         Acquired::after(word, elapsed_us)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::clock::READS;
+    use crate::lock::{AccessControl, LockError};
+    use crate::{Deadline, WaitContext};
+    use std::time::Duration;
+
+    /// How often the clock was read while `work` ran.
+    fn reads(work: impl FnOnce()) -> u32 {
+        let before = READS.get();
+        work();
+        READS.get() - before
+    }
+
+    #[test]
+    fn b2_who_does_not_wait_or_waits_for_ever_reads_no_clock() {
+        let lock = AccessControl::new();
+        let in_an_hour = WaitContext::until(Deadline::from_timeout(Duration::from_secs(3_600)));
+        let uncontended = reads(|| {
+            for context in [WaitContext::INFINITE, WaitContext::NO_WAIT, in_an_hour] {
+                assert!(lock.shared(&context).is_ok());
+                assert!(lock.exclusive(&context).is_ok());
+            }
+        });
+        let (alone, timed_out) = (lock.try_exclusive(), LockError::TimedOut { waited: Duration::ZERO });
+        let (mut attempt, mut waiting, mut bounded) = (0, 0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                attempt = reads(|| assert_eq!(lock.try_shared().err(), Some(timed_out)));
+                waiting = reads(|| assert!(lock.shared(&WaitContext::INFINITE).is_ok()));
+            });
+            while !lock.was_contended() {
+                std::thread::yield_now();
+            }
+            drop(alone);
+        });
+        let alone = lock.try_exclusive();
+        assert!(alone.is_ok());
+        let soon = WaitContext::with_timeout(Duration::from_micros(1));
+        std::thread::scope(|scope| {
+            scope.spawn(|| bounded = reads(|| assert!(lock.shared(&soon).is_err())));
+        });
+        drop(alone);
+        assert_eq!((uncontended, attempt, waiting), (0, 0, 0));
+        assert!(bounded > 0, "the count would see it");
+    }
+}

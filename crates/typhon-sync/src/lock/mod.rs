@@ -6,7 +6,7 @@
 //! | [`AccessControlSmall`] | 4 | readers and writers, first come first served by luck; one per object of a large structure |
 //! | [`ResourceAccessControl`] | 4 | a thing that is used by many, changed by one meanwhile, and destroyed once |
 //!
-//! All three are one core ([`core`]): a 32-bit word, pure rules over it, one way to wait. The rules say for each word
+//! All three are one core (`core.rs`): a 32-bit word, pure rules over it, one way to wait. The rules say for each word
 //! and request: take it, wait, or refuse. The core does the rest, and the models in `tests/loom_locks.rs` check it
 //! under each set of rules.
 //!

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::{Caller, NoSlot, Slot, Slots};
+use crate::fault::has_model_failed;
 use std::cell::{Cell, RefCell};
 use std::ptr::{from_ref, null};
 use std::sync::Arc;
@@ -27,8 +28,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if cfg!(loom) && std::thread::panicking() {
-            // Nothing can be done any more in a model that has failed.
+        if has_model_failed() {
             return;
         }
         // Before the slots can end, and others come to lie at their address.

@@ -4,7 +4,7 @@
 //! going to sleep: whoever changes the word and then wakes cannot be missed. Waits may end without a reason, so callers
 //! look again in a loop.
 //!
-//! On Linux this is the futex. Elsewhere a table of condition variables stands in ([`table`]), and under loom a model.
+//! On Linux this is the futex. Elsewhere a table of condition variables stands in (`table.rs`), and under loom a model.
 
 #[cfg(all(not(loom), any(target_os = "linux", target_os = "android")))]
 mod futex;
