@@ -31,6 +31,7 @@ pub(crate) mod gc;
 pub(crate) mod group;
 pub(crate) mod item;
 pub(crate) mod lane;
+pub(crate) mod lanes;
 pub(crate) mod names;
 pub(crate) mod notices;
 pub(crate) mod packed;

@@ -66,11 +66,22 @@ impl Cancel {
 }
 
 /// How a session is opened.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct SessionOptions {
     /// How blocks are read and decoded.
     pub pipeline: PipelineOptions,
+    /// Memory that indexing may use for what grows with the file; the rest goes to temporary files.
+    pub memory_bytes: usize,
 }
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self { pipeline: PipelineOptions::default(), memory_bytes: 256 << 20 }
+    }
+}
+
+/// Part of the memory, as a divisor, for items that wait to be sorted. Sorting takes half as much again.
+const SORT_SHARE: usize = 4;
 
 /// How far a session is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -255,10 +266,10 @@ impl Shared {
         let clock = Clock::new(header.timestamp_frequency);
         let scanner = Scanner { clock, own_dialect: header.is_typhon_dialect() };
         let feed = BlockFeed::from_file(self.trace.data(), ReadOptions::default())?;
-        let mut builder = Builder::new();
+        let mut builder = Builder::new(options.memory_bytes / SORT_SHARE);
         let scan = || move |block: &BlockBuffer| scanner.scan(block);
         let outcome = map_blocks(feed, options.pipeline, scan, |block| {
-            builder.absorb(&block.summary, block.delivered, block.payload, self.trace.tables());
+            builder.absorb(&block.summary, block.delivered, block.payload, self.trace.tables())?;
             self.bytes_done.store(block.summary.entry.end(), Ordering::Relaxed);
             let go_on = !self.cancel.is_cancelled();
             Ok::<_, SessionError>(if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
