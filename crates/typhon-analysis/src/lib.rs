@@ -7,6 +7,7 @@
 //! **Invariant:** results do not depend on the number of threads.
 #![forbid(unsafe_code)]
 
+pub mod beside;
 pub mod clock;
 pub mod diff;
 pub mod export;
@@ -22,6 +23,7 @@ pub mod quantile;
 pub mod rank_sum;
 pub mod schedule;
 pub mod session;
+mod sidecar;
 pub mod stats;
 pub mod stream_state;
 pub mod survey;

@@ -45,9 +45,9 @@ impl Thread {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Threads {
     /// In order of slot, then time. Every slot with a record has at least one entry.
-    entries: Vec<Thread>,
+    pub(crate) entries: Vec<Thread>,
     /// Index of each slot's first entry, and how many it has.
-    by_slot: BTreeMap<u8, (usize, usize)>,
+    pub(crate) by_slot: BTreeMap<u8, (usize, usize)>,
 }
 
 impl Threads {

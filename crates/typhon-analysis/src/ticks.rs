@@ -146,14 +146,14 @@ pub enum TickNotice {
 /// The resolved numbering of a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ticks {
-    starts: Vec<i64>,
-    ends: Vec<i64>,
+    pub(crate) starts: Vec<i64>,
+    pub(crate) ends: Vec<i64>,
     /// (first ordinal, offset) in ascending order; the offset holds from that ordinal on.
-    offsets: Vec<(u64, i64)>,
-    notices: Vec<TickNotice>,
-    missing: i64,
-    contradictions: u64,
-    not_told_apart: u64,
+    pub(crate) offsets: Vec<(u64, i64)>,
+    pub(crate) notices: Vec<TickNotice>,
+    pub(crate) missing: i64,
+    pub(crate) contradictions: u64,
+    pub(crate) not_told_apart: u64,
 }
 
 impl Ticks {

@@ -22,15 +22,15 @@ use typhon_trace::tables::Tables;
 /// Takes the scans of blocks in file order.
 #[derive(Debug)]
 pub(crate) struct Builder {
-    names: Names,
-    blocks: BlockTable,
+    pub(super) names: Names,
+    pub(crate) blocks: BlockTable,
     sorter: Sorter,
-    survey: SurveyCollector,
-    gc: Vec<GcEvent>,
+    pub(super) survey: SurveyCollector,
+    pub(super) gc: Vec<GcEvent>,
     gc_not_kept: u64,
-    tick_ends: Vec<TickEndInfo>,
+    pub(super) tick_ends: Vec<TickEndInfo>,
     markers: Vec<Marker>,
-    kinds: [u64; 256],
+    pub(crate) kinds: [u64; 256],
     stacks: [u64; STACKS.len()],
     gc_heap: u64,
 }
@@ -88,11 +88,16 @@ impl Builder {
         Ok(())
     }
 
-    /// Makes the lanes.
+    /// Makes the lanes; gives the index and the offset behind its last piece in the store.
     ///
     /// # Errors
     /// What writing to the store returns.
-    pub(crate) fn finish(mut self, outcome: &Outcome, clock: Clock, store: StoreWriter) -> io::Result<Index> {
+    pub(crate) fn finish(
+        mut self,
+        outcome: &Outcome,
+        clock: Clock,
+        store: StoreWriter,
+    ) -> io::Result<(Index, u64)> {
         let survey = self.survey.finish();
         let time = TimeBase::new(clock, survey.first_ticks);
         let mut sorted = self.sorter.finish()?;
@@ -110,7 +115,8 @@ impl Builder {
         let end_ns = time.ns(survey.last_ticks);
         let notices: Vec<PlacedNotice> =
             outcome.notices.iter().map(|notice| place(notice, &self.blocks, time, end_ns)).collect();
-        Ok(Index {
+        let (store, pieces_end) = store.finish()?;
+        let index = Index {
             ticks: TickTable::new(&survey, &self.tick_ends, &self.gc, time),
             losses: losses(&self.markers, &outcome.span_names, time),
             totals: Totals {
@@ -125,11 +131,13 @@ impl Builder {
             blocks: self.blocks,
             kinds: self.kinds,
             gc: self.gc,
+            tick_ends: self.tick_ends,
             survey,
             time,
             lanes,
             notices,
-            store: store.finish()?.0,
-        })
+            store,
+        };
+        Ok((index, pieces_end))
     }
 }

@@ -39,7 +39,7 @@ impl Entry {
     #[inline]
     pub(crate) fn extent_ns(&self, time: TimeBase) -> (u64, u64) {
         let start = time.ns(self.start);
-        if self.length == 0 { (start, start) } else { (start, time.ns(self.end())) }
+        if self.length == 0 { (start, start) } else { (start, time.ns(self.end()).max(start)) }
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) mod lanes;
 pub(crate) mod names;
 pub(crate) mod notices;
 pub(crate) mod packed;
+pub(crate) mod preview;
 pub(crate) mod pyramid;
 pub(crate) mod row;
 pub(crate) mod rows;
@@ -80,6 +81,7 @@ pub(crate) struct Index {
     pub(crate) names: Names,
     pub(crate) survey: Survey,
     pub(crate) blocks: blocks::BlockTable,
+    pub(crate) tick_ends: Vec<scan::TickEndInfo>,
     pub(crate) ticks: ticks::TickTable,
     /// Events by kind.
     pub(crate) kinds: [u64; 256],

@@ -38,7 +38,7 @@ impl Aggregate {
         if self.count == 0 || other.longest_ns > self.longest_ns {
             (self.longest_ns, self.name) = (other.longest_ns, other.name);
         }
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
     }
 }

@@ -27,7 +27,7 @@ impl Envelope {
         if self.samples == 0 {
             (self.min, self.max) = (other.min, other.max);
         }
-        self.samples += other.samples;
+        self.samples = self.samples.saturating_add(other.samples);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.last = other.last;
@@ -64,7 +64,7 @@ impl Series {
         time: TimeBase,
         store: &Store,
     ) -> io::Result<(Option<i64>, Vec<Envelope>)> {
-        let start_ns = buckets.start.checked_shl(level.into()).unwrap_or(u64::MAX);
+        let start_ns = buckets.start << level;
         let before = self.value_before(time.first_tick_at(start_ns), store)?;
         let mut found = Vec::new();
         let mut add = |bucket: u64, envelope: &Envelope| {
@@ -80,7 +80,7 @@ impl Series {
             }
         };
         if self.levels.is_empty() || level < self.base {
-            let end_ns = buckets.end.checked_mul(1 << level).unwrap_or(u64::MAX);
+            let end_ns = buckets.end.saturating_mul(1 << level);
             let mut reader = GroupReader::default();
             let (from, to) = (time.first_tick_at(start_ns), time.first_tick_at(end_ns));
             let first = self.groups.partition_point(|head| head.last_start < from);

@@ -72,14 +72,15 @@ struct State {
 
 #[derive(Debug)]
 enum Target {
-    Memory(Vec<u8>),
+    /// With the bytes that may be held.
+    Memory(Vec<u8>, usize),
     File(io::BufWriter<File>),
 }
 
 impl Pieces for StoreWriter {
     fn read(&self, piece: Piece, buffer: &mut Vec<u8>) -> io::Result<()> {
         match &mut self.lock().target {
-            Target::Memory(bytes) => read_exactly(bytes, piece, buffer),
+            Target::Memory(bytes, _) => read_exactly(bytes, piece, buffer),
             Target::File(file) => {
                 file.flush()?;
                 read_exactly(file.get_ref(), piece, buffer)
@@ -91,7 +92,12 @@ impl Pieces for StoreWriter {
 impl StoreWriter {
     /// Keeps everything in memory.
     pub(crate) fn in_memory() -> Self {
-        Self { state: Mutex::new(State { target: Target::Memory(Vec::new()), length: 0 }) }
+        Self::in_memory_up_to(usize::MAX)
+    }
+
+    /// Keeps everything in memory, or in a temporary file once it is more than `limit` bytes.
+    pub(crate) fn in_memory_up_to(limit: usize) -> Self {
+        Self { state: Mutex::new(State { target: Target::Memory(Vec::new(), limit), length: 0 }) }
     }
 
     /// Writes to a file, from `offset` on.
@@ -112,8 +118,15 @@ impl StoreWriter {
         let crc = crc32c::crc32c(bytes);
         let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
         let mut state = self.lock();
+        if let Target::Memory(held, limit) = &mut state.target
+            && held.len() + bytes.len() > *limit
+        {
+            let mut file = io::BufWriter::with_capacity(1 << 20, tempfile::tempfile()?);
+            file.write_all(held)?;
+            state.target = Target::File(file);
+        }
         match &mut state.target {
-            Target::Memory(held) => held.extend_from_slice(bytes),
+            Target::Memory(held, _) => held.extend_from_slice(bytes),
             Target::File(file) => file.write_all(bytes)?,
         }
         let piece = Piece { offset: state.length, bytes: length, crc };
@@ -133,7 +146,7 @@ impl StoreWriter {
     pub(crate) fn finish(self) -> io::Result<(Store, u64)> {
         let State { target, length } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let store = match target {
-            Target::Memory(bytes) => Store::Memory(bytes),
+            Target::Memory(bytes, _) => Store::Memory(bytes),
             Target::File(file) => Store::File(file.into_inner().map_err(|error| error.into_error())?),
         };
         Ok((store, length))

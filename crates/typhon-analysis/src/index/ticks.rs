@@ -49,7 +49,11 @@ impl TickTable {
                     level: 0,
                     multiplier: 1,
                     collections: 0,
-                    missing_before: if ordinal == 1 { 0 } else { number - numbering.shown(ordinal - 1) - 1 },
+                    missing_before: if ordinal == 1 {
+                        0
+                    } else {
+                        number.saturating_sub(numbering.shown(ordinal - 1)) - 1
+                    },
                 }
             })
             .collect();

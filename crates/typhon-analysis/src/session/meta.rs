@@ -12,6 +12,8 @@ use std::ops::Range;
 /// Facts about the whole trace.
 #[derive(Debug, Clone)]
 pub struct Meta {
+    /// False while the file is being indexed: then everything is about the part that was read.
+    pub is_complete: bool,
     /// Number that changes when answers do.
     pub generation: u32,
     /// The session's axis.
@@ -79,13 +81,14 @@ impl Session {
     /// Facts about the whole trace.
     ///
     /// # Errors
-    /// When the index is not ready.
+    /// When nothing can be shown yet.
     pub fn meta(&self) -> Result<Meta, SessionError> {
-        let index = self.index()?;
+        let (index, is_complete) = self.visible()?;
         let survey = &index.survey;
         let kinds = (0..=255).zip(index.kinds).filter(|(_, count)| *count > 0).collect();
         let from_first = survey.first_ticks.saturating_sub(survey.origin_ticks);
         Ok(Meta {
+            is_complete,
             generation: self.generation(),
             time: index.time,
             zero_ns: index.time.clock().to_ns(from_first),
@@ -105,9 +108,9 @@ impl Session {
     /// All lanes, in the order in which they are drawn.
     ///
     /// # Errors
-    /// When the index is not ready.
+    /// When nothing can be shown yet.
     pub fn lanes(&self) -> Result<Vec<LaneInfo>, SessionError> {
-        let index = self.index()?;
+        let (index, _) = self.visible()?;
         let info = |(id, lane): (usize, &Lane)| self.lane_info(&index, id as u32, lane);
         Ok(index.lanes.iter().enumerate().map(info).collect())
     }
@@ -148,17 +151,17 @@ impl Session {
     /// The names that entries refer to, by id. The id 65,535 has none: it stands for names beyond the limit.
     ///
     /// # Errors
-    /// When the index is not ready.
+    /// When nothing can be shown yet.
     pub fn names(&self) -> Result<Vec<Name>, SessionError> {
-        Ok(self.index()?.names.list().to_vec())
+        Ok(self.visible()?.0.names.list().to_vec())
     }
 
     /// Some of the ticks, in order of time.
     ///
     /// # Errors
-    /// When the index is not ready.
+    /// When nothing can be shown yet.
     pub fn ticks(&self, range: TickRange) -> Result<Vec<Tick>, SessionError> {
-        let index = self.index()?;
+        let (index, _) = self.visible()?;
         let ticks = &index.ticks.ticks;
         let end = range.end.min(ticks.len());
         Ok(ticks[range.start.min(end)..end].to_vec())
@@ -167,9 +170,9 @@ impl Session {
     /// Some of the collections, in order of time.
     ///
     /// # Errors
-    /// When the index is not ready.
+    /// When nothing can be shown yet.
     pub fn collections(&self, range: Range<usize>) -> Result<Vec<Collection>, SessionError> {
-        let index = self.index()?;
+        let (index, _) = self.visible()?;
         let all = gc::collections(&index.gc, index.time);
         let end = range.end.min(all.len());
         Ok(all[range.start.min(end)..end].to_vec())
@@ -178,9 +181,9 @@ impl Session {
     /// Ticks and threads, as the command line sees them.
     ///
     /// # Errors
-    /// When the index is not ready.
+    /// When nothing can be shown yet.
     pub fn survey(&self) -> Result<Survey, SessionError> {
-        Ok(self.index()?.survey.clone())
+        Ok(self.visible()?.0.survey.clone())
     }
 }
 

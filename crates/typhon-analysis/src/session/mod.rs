@@ -12,6 +12,7 @@
 //! - A tile's bytes depend on the file and the request only.
 //! - No call returns everything: lists are paged or limited.
 
+mod build;
 mod error;
 mod event;
 mod filter;
@@ -25,20 +26,17 @@ pub use filter::{Direction, FilterInfo, MAX_FILTERS};
 pub use meta::{LaneInfo, Meta, TickRange};
 pub use select::{SelectionStats, SpanOrder, TopSpan};
 
-use crate::clock::Clock;
+use crate::beside::trace_of;
 use crate::facts::TraceContext;
 use crate::index::Index;
-use crate::index::build::Builder;
-use crate::index::scan::Scanner;
-use crate::index::store::StoreWriter;
-use crate::pipeline::{PipelineOptions, map_blocks};
+use crate::pipeline::PipelineOptions;
 use std::fs::File;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use typhon_trace::reader::{BlockBuffer, BlockFeed, ReadAt, ReadOptions, TraceFile};
+use std::time::Duration;
+use typhon_trace::reader::{ReadAt, TraceFile};
 
 /// A switch that stops a long call. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -72,16 +70,31 @@ pub struct SessionOptions {
     pub pipeline: PipelineOptions,
     /// Memory that indexing may use for what grows with the file; the rest goes to temporary files.
     pub memory_bytes: usize,
+    /// Keep the index in a file, and use one that is there.
+    pub index_files: bool,
+    /// Files smaller than this are indexed each time: it takes less time than it is worth a file.
+    pub index_min_bytes: u64,
+    /// Directory for indexes that cannot be written beside their trace. It is created when needed.
+    pub cache_dir: Option<PathBuf>,
+    /// Bytes that indexes in the cache directory may take; the oldest are removed beyond that.
+    pub cache_bytes: u64,
+    /// Time between two previews while indexing.
+    pub preview_pause: Duration,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { pipeline: PipelineOptions::default(), memory_bytes: 256 << 20 }
+        Self {
+            pipeline: PipelineOptions::default(),
+            memory_bytes: 256 << 20,
+            index_files: true,
+            index_min_bytes: 16 << 20,
+            cache_dir: None,
+            cache_bytes: 10 << 30,
+            preview_pause: Duration::from_millis(150),
+        }
     }
 }
-
-/// Part of the memory, as a divisor, for items that wait to be sorted. Sorting takes half as much again.
-const SORT_SHARE: usize = 4;
 
 /// How far a session is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,11 +133,15 @@ pub(crate) struct Shared {
     outcome: Mutex<Outcome>,
     changed: Condvar,
     filters: Mutex<filter::Filters>,
+    /// Where the index is kept.
+    sidecar: Mutex<Option<PathBuf>>,
+    remarks: Mutex<Vec<String>>,
 }
 
 #[derive(Debug, Clone)]
 enum Outcome {
-    Opening,
+    /// With what can be shown so far.
+    Opening(Option<Arc<Index>>),
     Ready(Arc<Index>),
     Failed(String),
     Cancelled,
@@ -141,7 +158,7 @@ impl Session {
         let file = File::open(path).map_err(in_path)?;
         let data = file.metadata().map_err(in_path)?;
         let opened_modified = data.modified().ok();
-        let trace = TraceFile::open(file)?;
+        let trace = trace_of(file, path)?;
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             file_bytes: trace.data().size().map_err(in_path)?,
@@ -150,9 +167,11 @@ impl Session {
             cancel: Cancel::new(),
             bytes_done: AtomicU64::new(0),
             generation: AtomicU32::new(1),
-            outcome: Mutex::new(Outcome::Opening),
+            outcome: Mutex::new(Outcome::Opening(None)),
             changed: Condvar::new(),
             filters: Mutex::default(),
+            sidecar: Mutex::default(),
+            remarks: Mutex::default(),
         });
         let building = shared.clone();
         let worker = thread::Builder::new()
@@ -165,7 +184,7 @@ impl Session {
     /// How far indexing is.
     pub fn state(&self) -> State {
         match &*self.shared.lock() {
-            Outcome::Opening => State::Opening {
+            Outcome::Opening(_) => State::Opening {
                 bytes_done: self.shared.bytes_done.load(Ordering::Relaxed),
                 bytes_total: self.shared.file_bytes,
             },
@@ -178,7 +197,7 @@ impl Session {
     /// Waits until indexing has ended, well or not.
     pub fn wait(&self) -> State {
         let mut outcome = self.shared.lock();
-        while matches!(*outcome, Outcome::Opening) {
+        while matches!(*outcome, Outcome::Opening(_)) {
             outcome = self.shared.changed.wait(outcome).unwrap_or_else(PoisonError::into_inner);
         }
         drop(outcome);
@@ -215,10 +234,39 @@ impl Session {
         &self.shared.trace
     }
 
+    /// What went wrong without keeping the session from its work, such as an index that could not be kept.
+    pub fn remarks(&self) -> Vec<String> {
+        self.shared.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where the index is kept, if it is.
+    pub fn index_path(&self) -> Option<PathBuf> {
+        self.shared.sidecar.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Removes the file of an index that turned out to be damaged, so that the next session builds it anew.
+    fn discard_index(&self) {
+        let kept = self.shared.sidecar.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(path) = kept {
+            let removed = std::fs::remove_file(&path);
+            let outcome = removed
+                .map_or_else(|error| format!("cannot be removed: {error}"), |()| "was removed".to_owned());
+            self.shared.remark(format!("the damaged index {} {outcome}", path.display()));
+        }
+    }
+
+    /// The index, or what can be shown of it so far; true when it is complete.
+    fn visible(&self) -> Result<(Arc<Index>, bool), SessionError> {
+        if let Outcome::Opening(Some(preview)) = &*self.shared.lock() {
+            return Ok((preview.clone(), false));
+        }
+        Ok((self.index()?, true))
+    }
+
     fn index(&self) -> Result<Arc<Index>, SessionError> {
         match &*self.shared.lock() {
             Outcome::Ready(index) => Ok(index.clone()),
-            Outcome::Opening => Err(SessionError::NotReady),
+            Outcome::Opening(_) => Err(SessionError::NotReady),
             Outcome::Failed(reason) => Err(SessionError::Failed(reason.clone())),
             Outcome::Cancelled => Err(SessionError::Cancelled),
         }
@@ -250,47 +298,8 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn build(&self, options: &SessionOptions) {
-        let _panic = PublishPanic(self);
-        let outcome = match self.index_file(options) {
-            Ok(Some(index)) => Outcome::Ready(Arc::new(index)),
-            Ok(None) | Err(SessionError::Cancelled) => Outcome::Cancelled,
-            Err(error) => Outcome::Failed(error.to_string()),
-        };
-        self.publish(outcome);
-    }
-
-    /// `None` when it was cancelled.
-    fn index_file(&self, options: &SessionOptions) -> Result<Option<Index>, SessionError> {
-        let header = self.trace.header();
-        let clock = Clock::new(header.timestamp_frequency);
-        let scanner = Scanner { clock, own_dialect: header.is_typhon_dialect() };
-        let feed = BlockFeed::from_file(self.trace.data(), ReadOptions::default())?;
-        let mut builder = Builder::new(options.memory_bytes / SORT_SHARE);
-        let scan = || move |block: &BlockBuffer| scanner.scan(block);
-        let outcome = map_blocks(feed, options.pipeline, scan, |block| {
-            builder.absorb(&block.summary, block.delivered, block.payload, self.trace.tables())?;
-            self.bytes_done.store(block.summary.entry.end(), Ordering::Relaxed);
-            let go_on = !self.cancel.is_cancelled();
-            Ok::<_, SessionError>(if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        let Some(outcome) = outcome else { return Ok(None) };
-        Ok(Some(builder.finish(&outcome, clock, StoreWriter::in_memory())?))
-    }
-
     fn context<'s>(&'s self, index: &Index) -> TraceContext<'s> {
         let (tables, sections) = (self.trace.tables(), self.trace.sections());
         TraceContext::new(self.trace.header(), tables, sections, index.survey.origin_ticks)
-    }
-}
-
-/// A panic while indexing is a failed session, not one that opens forever.
-struct PublishPanic<'s>(&'s Shared);
-
-impl Drop for PublishPanic<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.publish(Outcome::Failed("indexing met an internal error; please report it".to_owned()));
-        }
     }
 }

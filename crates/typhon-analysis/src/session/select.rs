@@ -135,8 +135,7 @@ impl Session {
         let index = self.index()?;
         let filtered = self.filter_of(filter)?;
         // The smallest of the longest is on top.
-        let mut longest: BinaryHeap<Reverse<(i64, Reverse<(i64, u64)>, i64, u32, u16, u64)>> =
-            BinaryHeap::new();
+        let mut longest: BinaryHeap<Reverse<Candidate>> = BinaryHeap::new();
         for (number, lane) in index.threads() {
             walk_lane(&index, lane, window, cancel, |(row, at), entry, self_ticks| {
                 if filtered.as_ref().is_some_and(|filter| !filter.matches(entry.reference)) {
@@ -146,7 +145,8 @@ impl Session {
                     SpanOrder::Total => own_length(entry),
                     SpanOrder::Own => self_ticks,
                 };
-                let key = (value, Reverse((entry.start, entry.reference)), self_ticks, number, row, at);
+                let earlier = Reverse((entry.start, entry.reference));
+                let key = Candidate { value, earlier, self_ticks, lane: number, row, at };
                 if longest.len() < count {
                     longest.push(Reverse(key));
                 } else if longest.peek().is_some_and(|least| least.0 < key) {
@@ -157,7 +157,7 @@ impl Session {
         }
         let mut reader = GroupReader::default();
         let mut spans = Vec::new();
-        for Reverse((_, _, self_ticks, lane, row, at)) in longest.into_sorted_vec() {
+        for Reverse(Candidate { self_ticks, lane, row, at, .. }) in longest.into_sorted_vec() {
             let place = Place { lane, row: Some(row), index: at };
             let entry = index.row(lane, Some(row))?.entry(at, &index.store, &mut reader)?;
             let span = entry.and_then(|entry| Some((index.related(place, &entry)?, entry.start)));
@@ -169,6 +169,17 @@ impl Session {
         }
         Ok(spans)
     }
+}
+
+/// A span that may be one of the longest; larger ones come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    value: i64,
+    earlier: Reverse<(i64, u64)>,
+    self_ticks: i64,
+    lane: u32,
+    row: u16,
+    at: u64,
 }
 
 /// Rows by their text while they are filled.

@@ -7,8 +7,10 @@ use crate::index::row::Row;
 use crate::tile::spans::RowPainter;
 use crate::tile::{
     CONTENT_COUNTERS, CONTENT_INSTANTS, CONTENT_SPANS, CONTENT_TICKS, Content, Entries, LaneRows, NO_LANE,
-    TILE_CAPPED, TILE_NOTICE, TILE_STALE, Tile, TileRequest, counters, end_frame, tick_strip, tile_range_ns,
+    TILE_CAPPED, TILE_INCOMPLETE, TILE_NOTICE, TILE_STALE, Tile, TileRequest, counters, end_frame,
+    tick_strip, tile_range_ns,
 };
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 /// Bytes of an answer, at most.
@@ -26,11 +28,25 @@ impl Session {
         &self,
         request: &TileRequest,
         cancel: &Cancel,
+        send: impl FnMut(Tile),
+    ) -> Result<(), SessionError> {
+        let answered = self.answer(request, cancel, send);
+        if matches!(&answered, Err(SessionError::Index(error)) if error.kind() == ErrorKind::InvalidData) {
+            self.discard_index();
+        }
+        answered
+    }
+
+    fn answer(
+        &self,
+        request: &TileRequest,
+        cancel: &Cancel,
         mut send: impl FnMut(Tile),
     ) -> Result<(), SessionError> {
-        let index = self.index()?;
+        let (index, is_complete) = self.visible()?;
         let filtered = match request.filter {
             0 => None,
+            _ if !is_complete => return Err(SessionError::NotReady),
             id => Some(self.shared.filtered(id)?),
         };
         let store = filtered.as_ref().map_or(&index.store, |filtered| &filtered.store);
@@ -38,6 +54,7 @@ impl Session {
             index: &index,
             request,
             painter: RowPainter::new(store, &index.names, index.time, request.level),
+            is_complete,
             is_stale: request.generation != self.generation(),
             started: Instant::now(),
             tiles: 0,
@@ -85,6 +102,7 @@ struct Answer<'i> {
     index: &'i Index,
     request: &'i TileRequest,
     painter: RowPainter<'i>,
+    is_complete: bool,
     is_stale: bool,
     started: Instant,
     tiles: u32,
@@ -160,7 +178,8 @@ impl Answer<'_> {
             self.index.notices.iter().any(|notice| notice.range_ns.as_ref().is_some_and(touches));
         let frame = Tile {
             content,
-            flags: if self.is_stale { TILE_STALE } else { 0 }
+            flags: if self.is_complete { 0 } else { TILE_INCOMPLETE }
+                | if self.is_stale { TILE_STALE } else { 0 }
                 | if has_notice { TILE_NOTICE } else { 0 }
                 | if is_capped { TILE_CAPPED } else { 0 },
             request_id: self.request.request_id,

@@ -63,8 +63,8 @@ impl<'i> RowPainter<'i> {
         };
         if !canvas.range_ns.is_empty() {
             match row.pyramid.as_deref().filter(|pyramid| self.level >= pyramid.base) {
-                Some(pyramid) => self.from_pyramid(pyramid, row, &mut canvas)?,
-                None => self.from_groups(row, &mut canvas)?,
+                Some(pyramid) => self.paint_pyramid(pyramid, row, &mut canvas)?,
+                None => self.paint_groups(row, &mut canvas)?,
             }
         }
         let overflow = if row.is_overflow { FLAG_OVERFLOW } else { 0 };
@@ -77,7 +77,7 @@ impl<'i> RowPainter<'i> {
     }
 
     /// Looks at every span, but takes groups as a whole that lie in one bucket.
-    fn from_groups(&mut self, row: &Row, canvas: &mut Canvas) -> io::Result<()> {
+    fn paint_groups(&mut self, row: &Row, canvas: &mut Canvas) -> io::Result<()> {
         let ticks = self.ticks(&canvas.range_ns);
         for head in Row::touching(&row.groups, ticks.start, ticks.end) {
             if let Some(whole) = self.whole_group(head, row.is_shared, &canvas.range_ns) {
@@ -120,7 +120,7 @@ impl<'i> RowPainter<'i> {
         })
     }
 
-    fn from_pyramid(&mut self, pyramid: &Pyramid, row: &Row, canvas: &mut Canvas) -> io::Result<()> {
+    fn paint_pyramid(&mut self, pyramid: &Pyramid, row: &Row, canvas: &mut Canvas) -> io::Result<()> {
         let ticks = self.ticks(&canvas.range_ns);
         let stored = self.level.min(pyramid.top());
         let up = self.level - stored;

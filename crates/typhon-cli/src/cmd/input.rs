@@ -3,10 +3,10 @@
 use crate::failure::{Exit, Failure};
 use crate::output::escape::shell_word;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Stdin};
+use std::io::{self, Read, Stdin};
 use std::path::{Path, PathBuf};
-use typhon_trace::reader::{ReadAt, Sections, TraceFile};
-use typhon_trace::{Notice, NoticeCode, TraceError};
+use typhon_analysis::beside::trace_of;
+use typhon_trace::reader::TraceFile;
 
 /// Where a trace comes from.
 pub(crate) enum Input {
@@ -47,33 +47,6 @@ pub(crate) fn open_trace(path: &Path) -> Result<TraceFile<File>, Failure> {
             .hint("write the stream into a file first"));
     }
     trace_of(open_file(path)?, path).map_err(|err| Failure::trace(path, err))
-}
-
-/// Opens the trace in a file that stands at `path`. One that was not closed has its source locations beside it.
-pub(crate) fn trace_of<A: ReadAt>(data: A, path: &Path) -> Result<TraceFile<A>, TraceError> {
-    let trace = TraceFile::open(data)?;
-    if trace.header().is_closed() {
-        return Ok(trace);
-    }
-    let (sections, notices) = sections_beside(path);
-    Ok(trace.with_beside(&sections, notices))
-}
-
-/// What a recorder left in `<path>.sites`; nothing when there is no such file. One that cannot be read is a notice.
-pub(crate) fn sections_beside(path: &Path) -> (Sections, Vec<Notice>) {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".sites");
-    let unreadable = |why: String| {
-        let message = format!("the file beside the trace, {}, cannot be read: {why}", beside.display());
-        (Sections::default(), vec![Notice::new(NoticeCode::SectionDamaged, message)])
-    };
-    match File::open(&beside) {
-        Ok(file) => {
-            Sections::read_beside(BufReader::new(file)).unwrap_or_else(|err| unreadable(err.to_string()))
-        }
-        Err(err) if err.kind() == io::ErrorKind::NotFound => (Sections::default(), Vec::new()),
-        Err(err) => unreadable(err.to_string()),
-    }
 }
 
 /// Opens a trace that must allow random access, together with its file.

@@ -4,7 +4,7 @@
 //! A portion has a bounded size and knows what the records before it said: the tick, the names of threads.
 
 use super::dump::row::Row;
-use crate::cmd::input::{Input, Pipe, trace_of};
+use crate::cmd::input::{Input, Pipe};
 use crate::failure::Failure;
 use crate::output::progress::Progress;
 use std::fs::File;
@@ -12,6 +12,7 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::thread::available_parallelism;
+use typhon_analysis::beside::trace_of;
 use typhon_analysis::facts::{RecordFacts, TraceContext};
 use typhon_analysis::ordered::{Ordered, with_workers};
 use typhon_analysis::pipeline::{PipelineOptions, map_blocks};

@@ -4,7 +4,7 @@ mod document;
 mod scan;
 mod summary;
 
-use super::input::{Input, sections_beside, shown};
+use super::input::{Input, shown};
 use crate::cli::Info;
 use crate::failure::Failure;
 use crate::output::json;
@@ -12,6 +12,7 @@ use crate::output::progress::Progress;
 use crate::output::stream::{Style, print};
 use scan::{Scan, scan};
 use std::path::PathBuf;
+use typhon_analysis::beside::sections_beside;
 use typhon_trace::checksum::NamesFound;
 use typhon_trace::reader::{BlockFeed, Preamble, ReadOptions, Sections, TraceFile};
 use typhon_trace::{Notice, TraceError};

@@ -4,7 +4,7 @@ pub(super) mod histogram;
 mod schedule;
 pub(super) mod text;
 
-use super::input::{Input, shown, trace_of};
+use super::input::{Input, shown};
 use super::notices;
 use super::selection::parse_where;
 use super::window::Window;
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
+use typhon_analysis::beside::trace_of;
 use typhon_analysis::clock::Clock;
 use typhon_analysis::facts::{TimeWindow, TraceContext};
 use typhon_analysis::filter::Filter;

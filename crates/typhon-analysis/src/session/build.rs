@@ -1,0 +1,197 @@
+//! Indexing in the background: from a sidecar, or from the blocks with a sidecar as result.
+
+use super::{Outcome, SessionError, SessionOptions, Shared};
+use crate::clock::Clock;
+use crate::index::Index;
+use crate::index::build::Builder;
+use crate::index::preview::Preview;
+use crate::index::scan::Scanner;
+use crate::index::store::StoreWriter;
+use crate::pipeline::map_blocks;
+use crate::sidecar::{self, Fingerprint};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
+use tempfile::NamedTempFile;
+use typhon_trace::reader::{BlockBuffer, BlockFeed, ReadOptions};
+
+/// Part of the memory, as a divisor, for items that wait to be sorted. Sorting takes half as much again.
+const SORT_SHARE: usize = 4;
+/// Part of the memory for pieces of an index that has no file.
+const STORE_SHARE: usize = 4;
+
+impl Shared {
+    /// Runs on a thread of its own.
+    pub(super) fn build(&self, options: &SessionOptions) {
+        let _panic = PublishPanic(self);
+        let outcome = match self.index_file(options) {
+            Ok(Some(index)) => Outcome::Ready(Arc::new(index)),
+            Ok(None) | Err(SessionError::Cancelled) => Outcome::Cancelled,
+            Err(error) => Outcome::Failed(error.to_string()),
+        };
+        self.publish(outcome);
+    }
+
+    /// `None` when it was cancelled.
+    fn index_file(&self, options: &SessionOptions) -> Result<Option<Index>, SessionError> {
+        let clock = Clock::new(self.trace.header().timestamp_frequency);
+        let keeps_index = options.index_files && self.file_bytes >= options.index_min_bytes;
+        if !keeps_index {
+            return self.index_blocks(options, clock, self.temporary_store(options)).map(without_end);
+        }
+        let fingerprint = Fingerprint::of(self.trace.data())?;
+        let mut places = vec![sidecar::path_beside(&self.path)];
+        places.extend(options.cache_dir.iter().map(|cache| sidecar::path_in_cache(cache, &fingerprint)));
+        for place in &places {
+            // One that cannot be read is as good as none.
+            if let Ok(Some(index)) = sidecar::load(place, &fingerprint, clock) {
+                self.keep_sidecar(place.clone());
+                return Ok(Some(index));
+            }
+        }
+        for place in &places {
+            match self.index_into(place, &fingerprint, options, clock) {
+                Err(SessionError::Index(error)) => {
+                    self.remark(format!("the index cannot be kept in {}: {error}", place.display()));
+                }
+                other => return other,
+            }
+        }
+        self.index_blocks(options, clock, self.temporary_store(options)).map(without_end)
+    }
+
+    fn temporary_store(&self, options: &SessionOptions) -> StoreWriter {
+        StoreWriter::in_memory_up_to(options.memory_bytes / STORE_SHARE)
+    }
+
+    /// Indexes into a file that becomes the sidecar once it is complete.
+    fn index_into(
+        &self,
+        place: &Path,
+        fingerprint: &Fingerprint,
+        options: &SessionOptions,
+        clock: Clock,
+    ) -> Result<Option<Index>, SessionError> {
+        let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let is_cache = options.cache_dir.as_deref() == Some(folder);
+        if is_cache {
+            fs::create_dir_all(folder)?;
+        }
+        let mut file = tempfile::Builder::new().prefix(".typhon-index-").tempfile_in(folder)?;
+        let store = StoreWriter::to_file(file.as_file().try_clone()?, sidecar::HEADER_BYTES as u64)?;
+        let Some((index, pieces_end)) = self.index_blocks(options, clock, store)? else { return Ok(None) };
+        if let Err(error) = self.keep(&mut file, place, pieces_end, &index, fingerprint) {
+            self.remark(format!("the index was not kept in {}: {error}", place.display()));
+            return Ok(Some(index));
+        }
+        if let Err(error) = file.persist(place) {
+            self.remark(format!("the index was not kept in {}: {}", place.display(), error.error));
+            return Ok(Some(index));
+        }
+        self.keep_sidecar(place.to_owned());
+        if is_cache {
+            remove_oldest(folder, options.cache_bytes, place);
+        }
+        Ok(Some(index))
+    }
+
+    fn keep(
+        &self,
+        file: &mut NamedTempFile,
+        place: &Path,
+        pieces_end: u64,
+        index: &Index,
+        fingerprint: &Fingerprint,
+    ) -> io::Result<()> {
+        if Fingerprint::of(self.trace.data())? != *fingerprint {
+            return Err(io::Error::other(format!("{} has changed meanwhile", place.display())));
+        }
+        sidecar::complete(file.as_file_mut(), pieces_end, index, fingerprint)
+    }
+
+    /// Indexes the blocks of the file; `None` when it was cancelled.
+    fn index_blocks(
+        &self,
+        options: &SessionOptions,
+        clock: Clock,
+        store: StoreWriter,
+    ) -> Result<Option<(Index, u64)>, SessionError> {
+        let scanner = Scanner { clock, own_dialect: self.trace.header().is_typhon_dialect() };
+        let feed = BlockFeed::from_file(self.trace.data(), ReadOptions::default())?;
+        let mut builder = Builder::new(options.memory_bytes / SORT_SHARE);
+        let (mut preview, mut published) = (Preview::default(), Instant::now());
+        let scan = || move |block: &BlockBuffer| scanner.scan(block);
+        let outcome = map_blocks(feed, options.pipeline, scan, |block| {
+            if block.delivered {
+                preview.add(&block.payload, builder.blocks.records);
+            }
+            builder.absorb(&block.summary, block.delivered, block.payload, self.trace.tables())?;
+            self.bytes_done.store(block.summary.entry.end(), Ordering::Relaxed);
+            if published.elapsed() >= self.preview_pause(options, &builder) {
+                self.publish(Outcome::Opening(Some(Arc::new(preview.index(&builder, clock)?))));
+                published = Instant::now();
+            }
+            let go_on = !self.cancel.is_cancelled();
+            Ok::<_, SessionError>(if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        let Some(outcome) = outcome else { return Ok(None) };
+        Ok(Some(builder.finish(&outcome, clock, store)?))
+    }
+
+    /// Previews copy the ticks, so they become rarer with their number.
+    fn preview_pause(&self, options: &SessionOptions, builder: &Builder) -> Duration {
+        let events: u64 = builder.kinds[usize::from(typhon_trace::registry::id::TICK_START)];
+        options.preview_pause.saturating_mul(1 + (events / 100_000) as u32)
+    }
+
+    fn keep_sidecar(&self, place: PathBuf) {
+        *self.sidecar.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(place);
+    }
+
+    pub(super) fn remark(&self, text: String) {
+        self.remarks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(text);
+    }
+}
+
+fn without_end(built: Option<(Index, u64)>) -> Option<Index> {
+    built.map(|(index, _)| index)
+}
+
+/// Removes the indexes of a cache directory that have not been written for the longest time, until the rest fits.
+/// Failing to is no failure: the next one tries again.
+fn remove_oldest(folder: &Path, limit_bytes: u64, newest: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let is_index = |path: &Path| path.extension().is_some_and(|of| of == "typhon-index") && path != newest;
+    let mut files: Vec<(std::time::SystemTime, u64, PathBuf)> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let data = fs::metadata(&path).ok().filter(|_| is_index(&path))?;
+            Some((data.modified().ok()?, data.len(), path))
+        })
+        .collect();
+    files.sort();
+    let newest_bytes = fs::metadata(newest).map_or(0, |data| data.len());
+    let mut total = files.iter().fold(newest_bytes, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
+    for (_, bytes, path) in files {
+        if total <= limit_bytes {
+            break;
+        }
+        if fs::remove_file(path).is_ok() {
+            total = total.saturating_sub(bytes);
+        }
+    }
+}
+
+/// A panic while indexing is a failed session, not one that opens forever.
+struct PublishPanic<'s>(&'s Shared);
+
+impl Drop for PublishPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.publish(Outcome::Failed("indexing met an internal error; please report it".to_owned()));
+        }
+    }
+}

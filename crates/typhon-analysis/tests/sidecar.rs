@@ -1,0 +1,185 @@
+//! The index in a file: equal answers, and nothing that is wrong with it does harm.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use typhon_analysis::session::{Cancel, Session, SessionOptions, SpanOrder, State};
+use typhon_analysis::stats::GroupBy;
+use typhon_analysis::tile::{
+    CONTENT_COUNTERS, CONTENT_INSTANTS, CONTENT_SPANS, CONTENT_TICKS, LaneRows, TILE_STALE, TileRequest,
+};
+
+fn corpus(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)
+}
+
+/// Keeps indexes of any size, and little in memory.
+fn options() -> SessionOptions {
+    SessionOptions { index_min_bytes: 0, memory_bytes: 0, ..SessionOptions::default() }
+}
+
+fn open(path: &Path, options: &SessionOptions) -> Session {
+    let session = Session::open(path, options.clone()).expect("opens");
+    assert_eq!(session.wait(), State::Ready, "{:?}", session.remarks());
+    session
+}
+
+/// Everything that a session says, as far as it does not depend on when it was asked.
+fn answers(session: &Session) -> (String, Vec<Vec<u8>>) {
+    let meta = session.meta().expect("ready");
+    let lanes = session.lanes().expect("ready");
+    let cancel = Cancel::new();
+    let stats = session.stats(GroupBy::Name, None, 0, &cancel).expect("ready");
+    let top = session.top_spans(SpanOrder::Total, None, 0, 20, &cancel).expect("ready");
+    let text = format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {lanes:?} {:?} {:?} {:?} {top:?}",
+        (meta.zero_ns, meta.end_ns, meta.totals, meta.kinds, meta.tick_p95_ns),
+        (meta.notices, meta.losses, meta.stacks, meta.blocks),
+        session.names().expect("ready"),
+        session.ticks(0..usize::MAX).expect("ready"),
+        session.collections(0..usize::MAX).expect("ready"),
+        session.survey().expect("ready"),
+        stats.rows.iter().map(|row| (&row.key, row.count, row.total_ns, row.self_ns)).collect::<Vec<_>>(),
+        stats.gc,
+        top.iter().map(|top| session.event(top.span.id).expect("there")).collect::<Vec<_>>(),
+    );
+    let content = CONTENT_SPANS | CONTENT_INSTANTS | CONTENT_COUNTERS | CONTENT_TICKS;
+    let mut tiles = Vec::new();
+    for level in [10, 16, 20, 24, 28] {
+        for lane in &lanes {
+            let lanes = vec![LaneRows { lane: lane.id, first_row: 0, row_count: 255 }];
+            let request = TileRequest { level, content, tile_count: 4, lanes, ..TileRequest::default() };
+            let keep = |mut tile: typhon_analysis::tile::Tile| {
+                tile.flags &= !TILE_STALE;
+                if tile.content == typhon_analysis::tile::Content::End {
+                    tile.tile = 0;
+                }
+                let mut bytes = Vec::new();
+                tile.encode(&mut bytes);
+                tiles.push(bytes);
+            };
+            session.tiles(&request, &cancel, keep).expect("ready");
+        }
+    }
+    (text, tiles)
+}
+
+#[test]
+fn inv4_memory_threads_and_sidecar_change_nothing() {
+    let folder = tempfile::tempdir().expect("made");
+    for name in ["anthill.typhon-trace", "guide-shard.typhon-trace", "all-kinds.typhon-trace"] {
+        let trace = folder.path().join(name);
+        fs::copy(corpus(name), &trace).expect("copied");
+        let plain = open(&trace, &SessionOptions::default());
+        assert_eq!(plain.index_path(), None);
+        let expected = answers(&plain);
+        let built = open(&trace, &options());
+        let kept = built.index_path().expect("kept");
+        assert!(kept.extension().is_some_and(|ending| ending == "typhon-index") && kept.exists());
+        assert!(answers(&built) == expected, "{name} built with little memory");
+        let written = fs::metadata(&kept).and_then(|data| data.modified()).expect("there");
+        let loaded = open(&trace, &options());
+        assert!(answers(&loaded) == expected, "{name} from the sidecar");
+        assert_eq!(fs::metadata(&kept).and_then(|data| data.modified()).expect("there"), written);
+        let left: Vec<_> = fs::read_dir(folder.path()).expect("there").collect();
+        assert!(
+            left.iter().all(|entry| !entry
+                .as_ref()
+                .expect("there")
+                .file_name()
+                .to_string_lossy()
+                .starts_with('.'))
+        );
+    }
+}
+
+#[test]
+fn f9_a_sidecar_of_another_trace_is_built_anew() {
+    let folder = tempfile::tempdir().expect("made");
+    let trace = folder.path().join("a.typhon-trace");
+    fs::copy(corpus("guide-shard.typhon-trace"), &trace).expect("copied");
+    open(&trace, &options());
+    fs::copy(corpus("anthill.typhon-trace"), &trace).expect("copied");
+    let expected = answers(&open(&corpus("anthill.typhon-trace"), &SessionOptions::default()));
+    assert!(answers(&open(&trace, &options())) == expected);
+}
+
+#[test]
+fn f9_damaged_sidecars_are_built_anew_or_refused() {
+    let folder = tempfile::tempdir().expect("made");
+    let trace = folder.path().join("a.typhon-trace");
+    fs::copy(corpus("guide-shard.typhon-trace"), &trace).expect("copied");
+    let session = open(&trace, &options());
+    let expected = answers(&session);
+    let kept = session.index_path().expect("kept");
+    let sound = fs::read(&kept).expect("there");
+    for step in 0..15 {
+        let mut bytes = sound.clone();
+        let at = step * bytes.len() / 15;
+        match step % 3 {
+            0 => bytes[at] ^= 1 << (step % 8),
+            1 => bytes.truncate(at),
+            _ => bytes[at..(at + 40).min(sound.len())].fill(0xFF),
+        }
+        fs::write(&kept, &bytes).expect("written");
+        let session = open(&trace, &options());
+        // What is damaged is noticed when the piece is read: an error, never another answer.
+        let (lanes, cancel) = (session.lanes().expect("ready"), Cancel::new());
+        let tables = session.stats(GroupBy::Kind, None, 0, &cancel).map(|stats| stats.rows.len());
+        if tables.is_ok() && lanes.iter().all(|lane| reads(&session, lane.id)) {
+            assert!(answers(&session) == expected, "step {step}");
+        }
+    }
+}
+
+fn reads(session: &Session, lane: u32) -> bool {
+    [4, 14, 22, 30].into_iter().all(|level| {
+        let lanes = vec![LaneRows { lane, first_row: 0, row_count: 255 }];
+        let request = TileRequest { level, content: 31, tile_count: 64, lanes, ..TileRequest::default() };
+        session.tiles(&request, &Cancel::new(), |_| {}).is_ok()
+    })
+}
+
+#[cfg(unix)]
+#[test]
+fn f9_where_the_folder_cannot_be_written_the_cache_is_used() {
+    let folder = tempfile::tempdir().expect("made");
+    let (trace, cache) = (folder.path().join("a.typhon-trace"), folder.path().join("cache"));
+    fs::copy(corpus("guide-shard.typhon-trace"), &trace).expect("copied");
+    // A folder in the place of the sidecar cannot be replaced by a file, not even by root.
+    fs::create_dir_all(trace.with_extension("typhon-index").join("x")).expect("made");
+    let options = SessionOptions { cache_dir: Some(cache.clone()), ..options() };
+    let session = open(&trace, &options);
+    assert_eq!(session.remarks().len(), 1, "{:?}", session.remarks());
+    let again = open(&trace, &options);
+    assert!(answers(&again) == answers(&session));
+}
+
+#[test]
+fn b3_something_can_be_seen_while_indexing() {
+    let options = SessionOptions { preview_pause: Duration::ZERO, ..SessionOptions::default() };
+    let session = Session::open(&corpus("anthill.typhon-trace"), options).expect("opens");
+    let mut generations = 0;
+    loop {
+        let state = session.state();
+        if let Ok(meta) = session.meta() {
+            generations = generations.max(meta.generation);
+            let lanes = session.lanes().expect("visible");
+            assert!(!lanes.is_empty());
+        }
+        if state == State::Ready {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    // Every preview is a generation, and so is the end.
+    assert!(generations >= 3, "{generations}");
+    assert!(session.meta().expect("ready").is_complete);
+}
+
+#[test]
+fn indexing_can_be_cancelled() {
+    let session = Session::open(&corpus("anthill.typhon-trace"), SessionOptions::default()).expect("opens");
+    session.cancel();
+    assert!(matches!(session.wait(), State::Cancelled | State::Ready));
+}
