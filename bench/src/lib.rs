@@ -5,8 +5,10 @@
 //! ratio of the two: of the fastest rounds, and the median over rounds.
 #![forbid(unsafe_code)]
 
+pub mod graphs;
 pub mod process;
 pub mod recording;
+pub mod ticking;
 pub mod world;
 
 use std::time::{Duration, Instant};
