@@ -420,6 +420,12 @@ impl Work for Execution {
     }
 
     #[inline(always)]
+    fn alone(&self, system: u16, chunks: u32, run: impl FnOnce()) {
+        let _span = trace::alone(system, chunks);
+        run();
+    }
+
+    #[inline(always)]
     fn completed(&self, local: &mut Local, system: u16, outcome: u8) {
         let plan = &self.plans[usize::from(system)];
         let times = &self.times[usize::from(system)];

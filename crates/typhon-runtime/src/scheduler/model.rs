@@ -227,6 +227,10 @@ impl Work for Deeds {
         !matches!(deed.does, Does::FailIn(_, failing) if failing == chunk.chunk)
     }
 
+    fn alone(&self, _system: u16, _chunks: u32, run: impl FnOnce()) {
+        run();
+    }
+
     fn completed(&self, (): &mut (), system: u16, _outcome: u8) {
         let deed = &self.systems[usize::from(system)];
         deed.written.iter().for_each(Written::look);

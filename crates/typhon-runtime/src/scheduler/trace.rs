@@ -3,13 +3,13 @@
 use super::idle::BACKSTOP;
 use super::worker::{Awakening, Chunk, Told};
 use crate::WorkerId;
-use typhon_profiler::{TickScale, Ticks, emit, emit_at, emit_span, is_on};
+use typhon_profiler::{Span, TickScale, Ticks, emit, emit_at, emit_span, is_on, span};
 use typhon_sync::wait::WaitEnd;
 use typhon_trace::event::{
     Event, SchedulerDependencyFanOut, SchedulerDependencyReady, SchedulerDispense,
     SchedulerOverloadSystemShed, SchedulerSystemCompletion, SchedulerSystemQueueWait,
-    SchedulerSystemStartExecution, SchedulerWorkerBetweenTick, SchedulerWorkerIdle, SchedulerWorkerWake,
-    SkipReason, SystemReady, SystemSkipped, WorkerWakeReason,
+    SchedulerSystemSingleThreaded, SchedulerSystemStartExecution, SchedulerWorkerBetweenTick,
+    SchedulerWorkerIdle, SchedulerWorkerWake, SkipReason, SystemReady, SystemSkipped, WorkerWakeReason,
 };
 
 /// Nanoseconds as whole microseconds.
@@ -52,6 +52,12 @@ pub(super) fn dispensed(at: Ticks, chunk: Chunk, worker: WorkerId) {
         chunk_idx: chunk.chunk as i32,
         worker_id: worker.get(),
     });
+}
+
+/// Kind 149, until the guard is dropped. There are no parallel queries yet.
+#[inline(always)]
+pub(super) fn alone(system: u16, chunks: u32) -> Span<SchedulerSystemSingleThreaded> {
+    span!(SchedulerSystemSingleThreaded { sys_idx: system, is_parallel_query: 0, chunk_count: chunks as u16 })
 }
 
 /// Kinds 146 and 148.

@@ -57,6 +57,8 @@ pub(crate) trait Work: Sync {
     fn claimed(&self, local: &mut Self::Local, chunk: Chunk);
     /// Runs a claimed chunk; false if it failed. `is_last_claim`: nothing of the system is left to claim.
     fn run(&self, local: &mut Self::Local, chunk: Chunk, is_last_claim: bool) -> bool;
+    /// Runs all chunks of a system on a worker that is alone.
+    fn alone(&self, system: u16, chunks: u32, run: impl FnOnce());
     /// The system is through; its successors do not know yet.
     fn completed(&self, local: &mut Self::Local, system: u16, outcome: u8);
     /// Its successors know.
@@ -155,20 +157,29 @@ impl<'b, W: Work> Worker<'b, W> {
         }
     }
 
+    #[inline(always)]
     fn run_alone(&mut self, system: u16, chunks: u32) {
-        let state = &self.board.systems[usize::from(system)];
-        for chunk in 0..chunks {
-            let chunk = Chunk { system, chunk, total: chunks };
-            self.work.claimed(&mut self.memory.local, chunk);
-            if chunk.chunk == 0 && self.board.is_aborted(usize::from(system)) {
-                state.set_outcome(W::ABORTED);
-                break;
+        let work = self.work;
+        work.alone(system, chunks, || {
+            for chunk in 0..chunks {
+                if !self.run_chunk_alone(Chunk { system, chunk, total: chunks }) {
+                    break;
+                }
             }
-            if !self.run(chunk, chunk.chunk + 1 == chunks) {
-                break;
-            }
-        }
+        });
         self.complete::<true>(system);
+    }
+
+    /// False if the system is through with it: failed, or aborted before it started.
+    #[inline(always)]
+    fn run_chunk_alone(&mut self, chunk: Chunk) -> bool {
+        self.work.claimed(&mut self.memory.local, chunk);
+        let system = usize::from(chunk.system);
+        if chunk.chunk == 0 && self.board.is_aborted(system) {
+            self.board.systems[system].set_outcome(W::ABORTED);
+            return false;
+        }
+        self.run(chunk, chunk.chunk + 1 == chunk.total)
     }
 
     /// Runs a track together with the helpers that take part. False if the track was given up: then something still
