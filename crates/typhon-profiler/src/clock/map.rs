@@ -52,6 +52,8 @@ pub(crate) struct ClockMap {
     previous: Reading,
     /// Where the rate is measured from, and where it will be when that is too long ago.
     anchors: [Reading; 2],
+    /// Nanoseconds per tick as last measured, times 2^48: without what a slope does to catch up.
+    rate: u64,
     largest_residual_ns: u64,
 }
 
@@ -63,6 +65,7 @@ impl ClockMap {
             knots: vec![Knot { at: first, slope }],
             previous: second,
             anchors: [first; 2],
+            rate: slope,
             largest_residual_ns: 0,
         }
     }
@@ -92,6 +95,7 @@ impl ClockMap {
             return;
         }
         let Some(rate) = slope(self.anchors[0], reading) else { return };
+        self.rate = rate;
         let ns = self.to_ns(reading.ticks);
         let residual = reading.ns - ns;
         self.largest_residual_ns = self.largest_residual_ns.max(residual.unsigned_abs());
@@ -120,6 +124,11 @@ impl ClockMap {
     /// The piece that holds from the last reading on.
     pub(super) fn last(&self) -> Knot {
         self.knots[self.knots.len() - 1]
+    }
+
+    /// Nanoseconds per tick as last measured, times 2^48.
+    pub(super) fn rate(&self) -> u64 {
+        self.rate
     }
 
     /// Largest difference from the OS clock at a reading.

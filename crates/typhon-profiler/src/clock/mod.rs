@@ -56,17 +56,18 @@ impl Ticks {
     }
 }
 
-/// How long ticks are. Follows the OS clock, so that it should be taken anew now and then.
+/// How long ticks are, as last measured against the OS clock; to be taken anew now and then. Without the corrections by
+/// which a trace's clock catches up with that of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickScale {
     /// Nanoseconds per tick, times 2^48.
-    slope: u64,
+    rate: u64,
 }
 
 impl TickScale {
     /// As it is now.
     pub fn current() -> Self {
-        Self { slope: Clock::get().line[2].load(Ordering::Relaxed) }
+        Self { rate: Clock::get().rate.load(Ordering::Relaxed) }
     }
 
     /// Nanoseconds from one moment to a later one; 0 if it is not later.
@@ -78,7 +79,7 @@ impl TickScale {
     /// So many ticks in nanoseconds.
     #[inline(always)]
     pub fn ns(self, ticks: u64) -> u64 {
-        ((u128::from(ticks) * u128::from(self.slope)) >> map::SLOPE_BITS) as u64
+        ((u128::from(ticks) * u128::from(self.rate)) >> map::SLOPE_BITS) as u64
     }
 }
 
@@ -111,6 +112,8 @@ pub(crate) struct Clock {
     /// Producers count ticks that are not nanoseconds.
     counts_ticks: bool,
     first: Reading,
+    /// Nanoseconds per tick, times 2^48.
+    rate: AtomicU64,
     /// The line by which OS time becomes ticks, guarded by a version that is odd during a change.
     version: AtomicU64,
     line: [AtomicU64; 3],
@@ -126,6 +129,7 @@ impl Clock {
                 base_ns: monotonic_ns(),
                 counts_ticks,
                 first: Reading { ticks: 0, ns: 0 },
+                rate: AtomicU64::new(1 << map::SLOPE_BITS),
                 version: AtomicU64::new(0),
                 line: [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(1 << 48)],
             };
@@ -184,6 +188,7 @@ impl Clock {
 
     fn publish(&self, map: &ClockMap) {
         let knot = map.last();
+        self.rate.store(map.rate(), Ordering::Relaxed);
         self.version.fetch_add(1, Ordering::AcqRel);
         for (word, value) in self.line.iter().zip([knot.at.ticks, knot.at.ns as u64, knot.slope]) {
             word.store(value, Ordering::Release);
