@@ -22,7 +22,9 @@ const ALL: &[u8] =
     &[0, 1, 4, 5, 10, 146, 147, 148, 149, 150, 151, 152, 153, 154, 155, 159, 241, 242, 243, 244];
 
 fn main() {
-    println!("empty tick, and nanoseconds per system; floor and subject in turn, fastest round / median ratio\n");
+    println!(
+        "empty tick, and nanoseconds per system; floor and subject in turn, fastest round / median ratio\n"
+    );
     for (shape, systems) in [
         (Shape::Independent, 1),
         (Shape::Independent, 100),

@@ -4,8 +4,8 @@
 
 use bench::ticking::Ticking;
 use std::hint::black_box;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use typhon_engine::Engine;
 use typhon_engine::options::WorkerCount;
@@ -75,7 +75,12 @@ fn compare(label: &str, ticking: impl Fn(u8) -> Ticking) {
         of_two.push(time(|| two.step()));
     }
     let (of_one, of_two) = (quantile(&mut of_one, 0.5), quantile(&mut of_two, 0.5));
-    println!("  {label:<32} {:>8.1} µs  {:>8.1} µs  speed-up {:>5.2}", us_of(of_one), us_of(of_two), ratio(of_one, of_two));
+    println!(
+        "  {label:<32} {:>8.1} µs  {:>8.1} µs  speed-up {:>5.2}",
+        us_of(of_one),
+        us_of(of_two),
+        ratio(of_one, of_two)
+    );
 }
 
 fn time(work: impl FnOnce()) -> Duration {
@@ -112,7 +117,9 @@ fn wake_to_run() {
     println!("from the start of a tick to the first chunk on the helper, which has slept for 2 ms");
     let missed = 1_000 - delays.len();
     let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|part| us_of(quantile(&mut delays, part)));
-    println!("  p50 {p50:.1} µs  p99 {p99:.1} µs  p99.9 {p999:.1} µs  ({missed} of 1000 ticks were over before)");
+    println!(
+        "  p50 {p50:.1} µs  p99 {p99:.1} µs  p99.9 {p999:.1} µs  ({missed} of 1000 ticks were over before)"
+    );
     println!("  lost wakes: {}\n", ticking.runtime.lost_wakes());
 }
 
