@@ -54,6 +54,7 @@ impl Session {
             index: &index,
             request,
             painter: RowPainter::new(store, &index.names, index.time, request.level),
+            instants: RowPainter::new(store, &index.names, index.time, request.level),
             is_complete,
             is_stale: request.generation != self.generation(),
             started: Instant::now(),
@@ -75,6 +76,8 @@ impl Session {
                 Some(matches) => Drawn { rows: &matches.rows, instants: &matches.instants, lane },
                 None => Drawn { rows: &lane.rows, instants: &lane.instants, lane },
             };
+            answer.painter.next_lane();
+            answer.instants.next_lane();
             for tile in request.first_tile..last {
                 cancel.check()?;
                 answer.lane(drawn, *rows, tile, &mut send)?;
@@ -102,6 +105,7 @@ struct Answer<'i> {
     index: &'i Index,
     request: &'i TileRequest,
     painter: RowPainter<'i>,
+    instants: RowPainter<'i>,
     is_complete: bool,
     is_stale: bool,
     started: Instant,
@@ -141,7 +145,7 @@ impl Answer<'_> {
             let mut entries = Vec::new();
             let is_capped = self.is_over();
             if !is_capped {
-                self.painter.paint(drawn.instants, 0, tile, true, &mut entries)?;
+                self.instants.paint(drawn.instants, 0, tile, true, &mut entries)?;
             }
             self.send(Content::Instants, rows, tile, Entries::Spans(entries), is_capped, send);
         }

@@ -22,12 +22,15 @@ pub(crate) struct RowPainter<'i> {
     names: &'i Names,
     time: TimeBase,
     level: u8,
-    groups: GroupReader,
+    /// By row of the lane that is being painted: neighbouring tiles often need the same group.
+    groups: Vec<GroupReader>,
     levels: LevelReader,
 }
 
 /// What is being put together for one row.
 struct Canvas {
+    /// Reader of the row's groups.
+    reader: usize,
     range_ns: Range<u64>,
     first_bucket: u64,
     level: u8,
@@ -37,8 +40,12 @@ struct Canvas {
 
 impl<'i> RowPainter<'i> {
     pub(crate) fn new(store: &'i Store, names: &'i Names, time: TimeBase, level: u8) -> Self {
-        let (groups, levels) = Default::default();
-        Self { store, names, time, level, groups, levels }
+        Self { store, names, time, level, groups: Vec::new(), levels: LevelReader::default() }
+    }
+
+    /// Other rows come.
+    pub(crate) fn next_lane(&mut self) {
+        self.groups.clear();
     }
 
     /// Appends the entries of a row in order of x0.
@@ -54,7 +61,12 @@ impl<'i> RowPainter<'i> {
         out: &mut Vec<SpanEntry>,
     ) -> io::Result<()> {
         let range_ns = tile_range_ns(self.level, tile);
+        let reader = usize::from(row_offset);
+        if self.groups.len() <= reader {
+            self.groups.resize_with(reader + 1, GroupReader::default);
+        }
         let mut canvas = Canvas {
+            reader,
             first_bucket: range_ns.start >> self.level,
             range_ns,
             level: self.level,
@@ -84,7 +96,9 @@ impl<'i> RowPainter<'i> {
                 canvas.add(whole, None);
                 continue;
             }
-            for (entry, index) in self.groups.read(self.store, head)?.iter().zip(head.first_index..) {
+            for (entry, index) in
+                self.groups[canvas.reader].read(self.store, head)?.iter().zip(head.first_index..)
+            {
                 let index = if row.is_indexed { entry.reference } else { index };
                 let (start, end) = entry.extent_ns(self.time);
                 let is_long = !row.is_shared && end - start >= 1 << canvas.level;
@@ -138,7 +152,7 @@ impl<'i> RowPainter<'i> {
         // Lists below the level are in the stored aggregates, except when the level is higher than any stored one.
         for class in pyramid.classes.iter().filter(|class| class.class >= stored) {
             for head in Row::touching(&class.groups, ticks.start, ticks.end) {
-                for entry in self.groups.read(self.store, head)? {
+                for entry in self.groups[canvas.reader].read(self.store, head)? {
                     let (start, end) = entry.extent_ns(self.time);
                     if class.class >= self.level {
                         canvas.exact(entry, start, end, entry.reference, self.names);
