@@ -45,6 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rate = meta.totals.events as f64 / took.as_secs_f64() / 1e6;
     println!("indexed in           {:.2} s, {rate:.1} M records/s", took.as_secs_f64());
     println!("peak memory          {:.0} MiB", peak_mib()?);
+    session.wait_until_idle();
+    println!("written and synced   {:.2} s from the start", started.elapsed().as_secs_f64());
     if let Some(kept) = session.index_path() {
         let bytes = std::fs::metadata(kept)?.len();
         let share = bytes as f64 * 100.0 / meta.file_bytes as f64;

@@ -20,7 +20,7 @@ fn options() -> SessionOptions {
 
 fn open(path: &Path, options: &SessionOptions) -> Session {
     let session = Session::open(path, options.clone()).expect("opens");
-    assert_eq!(session.wait(), State::Ready, "{:?}", session.remarks());
+    assert_eq!(session.wait_until_idle(), State::Ready, "{:?}", session.remarks());
     session
 }
 

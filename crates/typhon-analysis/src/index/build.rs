@@ -69,13 +69,15 @@ impl Builder {
             return Ok(());
         }
         let names: Vec<u16> = scan.names.into_iter().map(|key| self.names.intern(key, tables)).collect();
-        self.sorter.extend(scan.items.into_iter().map(|(key, mut item)| {
-            item.ordinal += first;
-            if let Some(local) = item.name.checked_sub(FIRST_DYNAMIC) {
-                item.name = names.get(usize::from(local)).copied().unwrap_or(u16::MAX);
+        for (key, mut items) in scan.items {
+            for item in &mut items {
+                item.ordinal += first;
+                if let Some(local) = item.name.checked_sub(FIRST_DYNAMIC) {
+                    item.name = names.get(usize::from(local)).copied().unwrap_or(u16::MAX);
+                }
             }
-            (key, item)
-        }))?;
+            self.sorter.extend(key, items)?;
+        }
         self.survey.merge(scan.survey);
         let room = GC_EVENTS_MAX - self.gc.len();
         self.gc_not_kept += scan.gc.len().saturating_sub(room) as u64;

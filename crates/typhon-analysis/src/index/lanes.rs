@@ -4,14 +4,12 @@ use super::item::{Item, Key};
 use super::lane::{Lane, LaneKind, LaneWriter, write_instants, write_series};
 use super::row::Row;
 use super::series::Series;
-use super::sort::Sorted;
+use super::sort::{Sorted, for_each_key};
 use super::store::StoreWriter;
 use super::time::TimeBase;
 use crate::survey::Survey;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 /// What lanes are made with.
 pub(crate) struct LaneContext<'c> {
@@ -39,25 +37,7 @@ enum Part {
 /// # Errors
 /// When items cannot be read or pieces written.
 pub(crate) fn build_lanes(keys: Vec<(Key, Vec<Item>)>, context: &LaneContext<'_>) -> io::Result<Vec<Lane>> {
-    let threads = thread::available_parallelism().map_or(1, |count| count.get()).min(keys.len().max(1));
-    let queue = Mutex::new(keys.into_iter());
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work = || {
-        let mut parts = Vec::new();
-        while let Some((key, pending)) = next() {
-            parts.push((key, context.part(key, pending)?));
-        }
-        Ok::<_, io::Error>(parts)
-    };
-    let results: Vec<io::Result<Vec<(Key, Part)>>> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let joined = workers.into_iter().map(|worker| worker.join());
-        joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    });
-    let mut parts = BTreeMap::new();
-    for result in results {
-        parts.extend(result?);
-    }
+    let parts = for_each_key(keys, |key, pending| context.part(key, pending))?;
     Ok(assemble(parts, context.survey.threads.all().len()))
 }
 

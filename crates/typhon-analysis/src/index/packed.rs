@@ -37,12 +37,14 @@ pub(crate) fn encode(values: &[u64], out: &mut Vec<u8>) {
         .filter(|(_, difference)| !fits(*difference))
         .collect();
     out.extend_from_slice(&(patches.len() as u16).to_le_bytes());
-    let mut bits = BitWriter { out, held: 0, count: 0 };
-    for value in values {
-        let difference = value - base;
-        bits.put(if fits(difference) { difference } else { 0 }, width);
+    if width > 0 {
+        let mut bits = BitWriter { out, held: 0, count: 0 };
+        for value in values {
+            let difference = value - base;
+            bits.put(if fits(difference) { difference } else { 0 }, width);
+        }
+        bits.flush();
     }
-    bits.flush();
     patches.iter().for_each(|(at, _)| out.extend_from_slice(&at.to_le_bytes()));
     patches.iter().for_each(|(_, difference)| out.extend_from_slice(&difference.to_le_bytes()));
 }
@@ -112,20 +114,24 @@ fn unpack(packed: &[u8], width: usize, count: usize, base: u64, values: &mut Vec
 
 struct BitWriter<'o> {
     out: &'o mut Vec<u8>,
-    held: u128,
+    held: u64,
+    /// Bits held, fewer than 64.
     count: u32,
 }
 
 impl BitWriter<'_> {
+    /// Appends the low `width` bits; the others are 0.
     #[inline]
     fn put(&mut self, value: u64, width: u32) {
-        self.held |= u128::from(value) << self.count;
-        self.count += width;
-        if self.count >= 64 {
-            self.out.extend_from_slice(&(self.held as u64).to_le_bytes());
-            self.held >>= 64;
-            self.count -= 64;
+        self.held |= value << self.count;
+        let count = self.count + width;
+        if count < 64 {
+            self.count = count;
+            return;
         }
+        self.out.extend_from_slice(&self.held.to_le_bytes());
+        self.held = if self.count == 0 { 0 } else { value >> (64 - self.count) };
+        self.count = count - 64;
     }
 
     fn flush(self) {

@@ -9,6 +9,7 @@ use super::build::Builder;
 use super::group::Entry;
 use super::item::Key;
 use super::lane::{Lane, LaneKind};
+use super::names::FIRST_DYNAMIC;
 use super::row::RowWriter;
 use super::scan::BlockScan;
 use super::store::StoreWriter;
@@ -17,6 +18,7 @@ use super::time::TimeBase;
 use crate::clock::Clock;
 use std::collections::BTreeMap;
 use std::io;
+use typhon_trace::registry::id;
 
 /// Bars of a thread, at most.
 const BARS_MAX: usize = 1_024;
@@ -30,20 +32,20 @@ pub(crate) struct Preview {
 impl Preview {
     /// Adds a block, of which `scan` has not been changed yet; its first record has the number `first_record`.
     pub(crate) fn add(&mut self, scan: &BlockScan, first_record: u64) {
-        let mut of_block: BTreeMap<u8, Entry> = BTreeMap::new();
-        for (key, item) in &scan.items {
-            let (Key::Spans(slot) | Key::Instants(slot)) = *key else { continue };
-            let reference = first_record + item.ordinal;
-            let bar = of_block.entry(slot).or_insert(Entry {
-                start: item.start,
-                length: 0,
-                reference,
-                name: item.name.min(255),
+        for (key, items) in &scan.items {
+            let (Key::Spans(slot) | Key::Instants(slot), Some(first)) = (*key, items.first()) else {
+                continue;
+            };
+            let earliest = items.iter().fold(first.start, |start, item| start.min(item.start));
+            let latest = items.iter().fold(first.start, |start, item| start.max(item.start));
+            let bar = Entry {
+                start: earliest,
+                length: latest.saturating_sub(earliest),
+                reference: first_record + first.ordinal,
+                // The block's own names have no numbers yet.
+                name: if first.name < FIRST_DYNAMIC { first.name } else { id::NAMED_SPAN.into() },
                 flags: 0,
-            });
-            *bar = joined(*bar, Entry { start: item.start, length: 0, ..*bar });
-        }
-        for (slot, bar) in of_block {
+            };
             let bars = self.bars.entry(slot).or_default();
             bars.push(bar);
             if bars.len() > BARS_MAX {

@@ -50,8 +50,9 @@ pub(crate) struct Marker {
 /// What the index takes from a block.
 #[derive(Debug, Default)]
 pub(crate) struct BlockScan {
-    /// Ordinals count from the block's first record; names from [`FIRST_DYNAMIC`] on are places in `names`.
-    pub(crate) items: Vec<(Key, Item)>,
+    /// By key, each in file order. Ordinals count from the block's first record; names from [`FIRST_DYNAMIC`] on are
+    /// places in `names`.
+    pub(crate) items: Vec<(Key, Vec<Item>)>,
     pub(crate) names: Vec<NameKey>,
     pub(crate) survey: SurveyCollector,
     pub(crate) gc: Vec<GcEvent>,
@@ -77,12 +78,17 @@ pub(crate) struct Scanner {
 impl Scanner {
     /// Goes once over the events of a decoded block.
     pub(crate) fn scan(&self, block: &BlockBuffer) -> BlockScan {
-        let (first, has_losses, events) = block.summary().map_or((0, false, 0), |summary| {
-            (u64::from(summary.leading_markers()), summary.dropped_records > 0, summary.events)
+        let (first, has_losses) = block.summary().map_or((0, false), |summary| {
+            (u64::from(summary.leading_markers()), summary.dropped_records > 0)
         });
-        let mut walk = Walk { scanner: *self, scan: BlockScan::default(), names: HashMap::new(), has_losses };
-        // The count comes from the walk, so that it is no larger than the block.
-        walk.scan.items.reserve(events as usize);
+        let mut walk = Walk {
+            scanner: *self,
+            scan: BlockScan::default(),
+            names: HashMap::new(),
+            of_slot: [[UNUSED; 256]; 2],
+            of_key: HashMap::new(),
+            has_losses,
+        };
         let mut kinds = [0u64; 256];
         for (record, ordinal) in block.events().zip(first..) {
             kinds[usize::from(record.kind())] += 1;
@@ -93,10 +99,17 @@ impl Scanner {
     }
 }
 
+/// No items of this slot yet.
+const UNUSED: usize = usize::MAX;
+
 struct Walk {
     scanner: Scanner,
     scan: BlockScan,
     names: HashMap<NameKey, u16>,
+    /// Places in the scan's items of the spans and of the instants of every slot, which are nearly all items.
+    of_slot: [[usize; 256]; 2],
+    /// The same of other keys.
+    of_key: HashMap<Key, usize>,
     has_losses: bool,
 }
 
@@ -131,21 +144,21 @@ impl Walk {
         };
         if let Some(index) = system {
             item.name = self.name(NameKey::System { kind, index });
-            self.scan.items.push((Key::System(index), item));
+            self.push(Key::System(index), item);
         } else if kind == id::NAMED_SPAN
             && let Some(view) = NamedSpanView::new(record)
         {
             item.name = self.name(NameKey::Text(view.name().to_str_lossy().into_owned()));
         }
-        self.scan.items.push((Key::Spans(record.slot()), item));
+        self.push(Key::Spans(record.slot()), item);
         if let Some(strip) = strip_of(kind) {
             if let Some(phase) = RuntimePhaseSpanView::new(record).and_then(|view| view.phase()) {
                 item.name = self.name(NameKey::Phase(phase.0));
             }
-            self.scan.items.push((Key::Strip(strip), item));
+            self.push(Key::Strip(strip), item);
         }
         if kind == id::GC_SUSPENSION {
-            self.scan.items.push((Key::GcSpans, item));
+            self.push(Key::GcSpans, item);
             self.scan.gc.extend(GcEvent::of(record, self.scanner.clock, self.scanner.own_dialect));
         }
     }
@@ -154,7 +167,7 @@ impl Walk {
     fn instant(&mut self, record: &Record<'_>, ordinal: u64) {
         let (kind, start) = (record.kind(), record.timestamp());
         let item = Item { start, length: 0, span_id: 0, ordinal, name: kind.into(), flags: 0 };
-        self.scan.items.push((Key::Instants(record.slot()), item));
+        self.push(Key::Instants(record.slot()), item);
         match kind {
             id::TICK_END => {
                 if let Some(view) = TickEndView::new(record) {
@@ -172,7 +185,7 @@ impl Walk {
             }
             id::PER_TICK_SNAPSHOT => self.snapshot(record, item),
             id::GC_START | id::GC_END => {
-                self.scan.items.push((Key::GcInstants, item));
+                self.push(Key::GcInstants, item);
                 self.scan.gc.extend(GcEvent::of(record, self.scanner.clock, self.scanner.own_dialect));
                 if let Some(view) = GcEndView::new(record) {
                     self.gc_sizes(&view, item);
@@ -182,13 +195,28 @@ impl Walk {
         }
     }
 
+    #[inline]
+    fn push(&mut self, key: Key, item: Item) {
+        let items = &mut self.scan.items;
+        let place = match key {
+            Key::Spans(slot) => &mut self.of_slot[0][usize::from(slot)],
+            Key::Instants(slot) => &mut self.of_slot[1][usize::from(slot)],
+            key => self.of_key.entry(key).or_insert(UNUSED),
+        };
+        if *place == UNUSED {
+            *place = items.len();
+            items.push((key, Vec::new()));
+        }
+        items[*place].1.push(item);
+    }
+
     fn snapshot(&mut self, record: &Record<'_>, item: Item) {
         let Some(view) = PerTickSnapshotView::new(record) else { return };
         let mut sums = [0u64; STACKS.len()];
         for gauge in view.gauges() {
             let value = gauge.value.as_i128();
             let length = value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-            self.scan.items.push((Key::Gauge(gauge.id), Item { length, ..item }));
+            self.push(Key::Gauge(gauge.id), Item { length, ..item });
             for (sum, (_, ids)) in sums.iter_mut().zip(STACKS) {
                 if ids.contains(&gauge.id) {
                     *sum = sum.saturating_add(length.max(0) as u64);
@@ -210,7 +238,7 @@ impl Walk {
         for (gauge, size) in GC_SIZE_GAUGES.into_iter().zip(sizes) {
             if let Some(size) = size {
                 let length = i64::try_from(size).unwrap_or(i64::MAX);
-                self.scan.items.push((Key::GcSizes(gauge), Item { length, ..item }));
+                self.push(Key::GcSizes(gauge), Item { length, ..item });
             }
         }
         let heap = sizes[..5].iter().flatten().fold(0u64, |sum, size| sum.saturating_add(*size));

@@ -9,6 +9,8 @@ use super::packed::{self, unzigzag, zigzag};
 use super::store::{Piece, Pieces, Store, StoreWriter, damaged};
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 /// Items of a piece of a run.
 const PIECE_ITEMS: usize = 1_024;
@@ -35,16 +37,13 @@ impl Sorter {
         Self { pending: BTreeMap::new(), waiting: 0, waiting_max, runs: BTreeMap::new(), spill: None }
     }
 
-    /// Adds items.
+    /// Adds items of a key.
     ///
     /// # Errors
     /// When the temporary file cannot be written.
-    pub(crate) fn extend(&mut self, items: impl Iterator<Item = (Key, Item)>) -> io::Result<()> {
-        // Neighbours mostly go to the same lane or to one of two.
-        for (key, item) in items {
-            self.pending.entry(key).or_default().push(item);
-            self.waiting += 1;
-        }
+    pub(crate) fn extend(&mut self, key: Key, items: Vec<Item>) -> io::Result<()> {
+        self.waiting += items.len();
+        self.pending.entry(key).or_default().extend_from_slice(&items);
         if self.waiting >= self.waiting_max { self.spill() } else { Ok(()) }
     }
 
@@ -53,10 +52,13 @@ impl Sorter {
             Some(spill) => spill,
             none => none.insert(StoreWriter::to_file(tempfile::tempfile()?, 0)?),
         };
-        for (key, mut items) in std::mem::take(&mut self.pending) {
+        let write_run = |_: Key, mut items: Vec<Item>| {
             items.sort_by(Item::compare);
-            let run = items.chunks(PIECE_ITEMS).map(|part| Ok((write(part, spill)?, part.len() as u32)));
-            self.runs.entry(key).or_default().push(run.collect::<io::Result<Run>>()?);
+            let pieces = items.chunks(PIECE_ITEMS).map(|part| Ok((write(part, spill)?, part.len() as u32)));
+            pieces.collect::<io::Result<Run>>()
+        };
+        for (key, run) in for_each_key(std::mem::take(&mut self.pending).into_iter().collect(), write_run)? {
+            self.runs.entry(key).or_default().push(run);
         }
         self.waiting = 0;
         Ok(())
@@ -70,6 +72,38 @@ impl Sorter {
         let spill = self.spill.map(StoreWriter::finish).transpose()?.map(|(store, _)| store);
         Ok(Sorted { pending: self.pending, runs: self.runs, spill })
     }
+}
+
+/// Works on the items of every key, on as many threads as the machine has.
+///
+/// # Errors
+/// What `work` returns.
+pub(crate) fn for_each_key<R: Send>(
+    mut keys: Vec<(Key, Vec<Item>)>,
+    work: impl Fn(Key, Vec<Item>) -> io::Result<R> + Sync,
+) -> io::Result<BTreeMap<Key, R>> {
+    // The largest come first, so that none of them is alone at the end; it is a guess for keys with runs.
+    keys.sort_by_key(|(_, items)| items.len());
+    let threads = thread::available_parallelism().map_or(1, |count| count.get()).min(keys.len().max(1));
+    let queue = Mutex::new(keys);
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let run = || {
+        let mut done = Vec::new();
+        while let Some((key, items)) = next() {
+            done.push((key, work(key, items)?));
+        }
+        Ok::<_, io::Error>(done)
+    };
+    let results: Vec<io::Result<Vec<(Key, R)>>> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    let mut all = BTreeMap::new();
+    for result in results {
+        all.extend(result?);
+    }
+    Ok(all)
 }
 
 /// All items, by key.
@@ -260,8 +294,8 @@ mod tests {
         fn what_was_spilled_comes_back_in_order(items in items()) {
             for memory_bytes in [0, usize::MAX] {
                 let mut sorter = Sorter::new(memory_bytes);
-                for part in items.chunks(700) {
-                    sorter.extend(part.iter().copied()).expect("writes");
+                for (key, item) in &items {
+                    sorter.extend(*key, vec![*item]).expect("writes");
                 }
                 let mut sorted = sorter.finish().expect("writes");
                 for (key, pending) in sorted.take_pending() {

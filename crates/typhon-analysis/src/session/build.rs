@@ -19,28 +19,27 @@ use tempfile::NamedTempFile;
 use typhon_trace::reader::{BlockBuffer, BlockFeed, ReadOptions};
 
 /// Part of the memory, as a divisor, for items that wait to be sorted. Sorting takes half as much again.
-const SORT_SHARE: usize = 4;
+const SORT_SHARE: usize = 2;
 /// Part of the memory for pieces of an index that has no file.
 const STORE_SHARE: usize = 4;
 
 impl Shared {
     /// Runs on a thread of its own.
     pub(super) fn build(&self, options: &SessionOptions) {
-        let _panic = PublishPanic(self);
-        let outcome = match self.index_file(options) {
-            Ok(Some(index)) => Outcome::Ready(Arc::new(index)),
-            Ok(None) | Err(SessionError::Cancelled) => Outcome::Cancelled,
-            Err(error) => Outcome::Failed(error.to_string()),
-        };
-        self.publish(outcome);
+        let _end = AtTheEnd(self);
+        match self.index_file(options) {
+            Ok(()) => {}
+            Err(SessionError::Cancelled) => self.publish(Outcome::Cancelled),
+            Err(error) => self.publish(Outcome::Failed(error.to_string())),
+        }
     }
 
-    /// `None` when it was cancelled.
-    fn index_file(&self, options: &SessionOptions) -> Result<Option<Index>, SessionError> {
+    /// Publishes an index, and then keeps it in a file.
+    fn index_file(&self, options: &SessionOptions) -> Result<(), SessionError> {
         let clock = Clock::new(self.trace.header().timestamp_frequency);
         let keeps_index = options.index_files && self.file_bytes >= options.index_min_bytes;
         if !keeps_index {
-            return self.index_blocks(options, clock, self.temporary_store(options)).map(without_end);
+            return self.index_temporarily(options, clock);
         }
         let fingerprint = Fingerprint::of(self.trace.data())?;
         let mut places = vec![sidecar::path_beside(&self.path)];
@@ -49,7 +48,8 @@ impl Shared {
             // One that cannot be read is as good as none.
             if let Ok(Some(index)) = sidecar::load(place, &fingerprint, clock) {
                 self.keep_sidecar(place.clone());
-                return Ok(Some(index));
+                self.publish(Outcome::Ready(Arc::new(index)));
+                return Ok(());
             }
         }
         for place in &places {
@@ -60,11 +60,14 @@ impl Shared {
                 other => return other,
             }
         }
-        self.index_blocks(options, clock, self.temporary_store(options)).map(without_end)
+        self.index_temporarily(options, clock)
     }
 
-    fn temporary_store(&self, options: &SessionOptions) -> StoreWriter {
-        StoreWriter::in_memory_up_to(options.memory_bytes / STORE_SHARE)
+    fn index_temporarily(&self, options: &SessionOptions, clock: Clock) -> Result<(), SessionError> {
+        let store = StoreWriter::in_memory_up_to(options.memory_bytes / STORE_SHARE);
+        let (index, _) = self.index_blocks(options, clock, store)?;
+        self.publish(Outcome::Ready(Arc::new(index)));
+        Ok(())
     }
 
     /// Indexes into a file that becomes the sidecar once it is complete.
@@ -74,51 +77,49 @@ impl Shared {
         fingerprint: &Fingerprint,
         options: &SessionOptions,
         clock: Clock,
-    ) -> Result<Option<Index>, SessionError> {
+    ) -> Result<(), SessionError> {
         let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let is_cache = options.cache_dir.as_deref() == Some(folder);
         if is_cache {
             fs::create_dir_all(folder)?;
         }
         let mut file = tempfile::Builder::new().prefix(".typhon-index-").tempfile_in(folder)?;
-        let store = StoreWriter::to_file(file.as_file().try_clone()?, sidecar::HEADER_BYTES as u64)?;
-        let Some((index, pieces_end)) = self.index_blocks(options, clock, store)? else { return Ok(None) };
-        if let Err(error) = self.keep(&mut file, place, pieces_end, &index, fingerprint) {
-            self.remark(format!("the index was not kept in {}: {error}", place.display()));
-            return Ok(Some(index));
+        let store = StoreWriter::to_file(file.reopen()?, sidecar::HEADER_BYTES as u64)?;
+        let (index, pieces_end) = self.index_blocks(options, clock, store)?;
+        let index = Arc::new(index);
+        // Nobody has to wait for the disk.
+        self.publish(Outcome::Ready(index.clone()));
+        let kept = self.complete(&mut file, pieces_end, &index, fingerprint);
+        match kept.and_then(|()| file.persist(place).map_err(|error| error.error)) {
+            Ok(_) => self.keep_sidecar(place.to_owned()),
+            Err(error) => self.remark(format!("the index was not kept in {}: {error}", place.display())),
         }
-        if let Err(error) = file.persist(place) {
-            self.remark(format!("the index was not kept in {}: {}", place.display(), error.error));
-            return Ok(Some(index));
-        }
-        self.keep_sidecar(place.to_owned());
         if is_cache {
             remove_oldest(folder, options.cache_bytes, place);
         }
-        Ok(Some(index))
+        Ok(())
     }
 
-    fn keep(
+    fn complete(
         &self,
         file: &mut NamedTempFile,
-        place: &Path,
         pieces_end: u64,
         index: &Index,
         fingerprint: &Fingerprint,
     ) -> io::Result<()> {
         if Fingerprint::of(self.trace.data())? != *fingerprint {
-            return Err(io::Error::other(format!("{} has changed meanwhile", place.display())));
+            return Err(io::Error::other("the trace has changed meanwhile"));
         }
         sidecar::complete(file.as_file_mut(), pieces_end, index, fingerprint)
     }
 
-    /// Indexes the blocks of the file; `None` when it was cancelled.
+    /// Indexes the blocks of the file; gives the end of the pieces in the store as well.
     fn index_blocks(
         &self,
         options: &SessionOptions,
         clock: Clock,
         store: StoreWriter,
-    ) -> Result<Option<(Index, u64)>, SessionError> {
+    ) -> Result<(Index, u64), SessionError> {
         let scanner = Scanner { clock, own_dialect: self.trace.header().is_typhon_dialect() };
         let feed = BlockFeed::from_file(self.trace.data(), ReadOptions::default())?;
         let mut builder = Builder::new(options.memory_bytes / SORT_SHARE);
@@ -137,8 +138,8 @@ impl Shared {
             let go_on = !self.cancel.is_cancelled();
             Ok::<_, SessionError>(if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        let Some(outcome) = outcome else { return Ok(None) };
-        Ok(Some(builder.finish(&outcome, clock, store)?))
+        let outcome = outcome.ok_or(SessionError::Cancelled)?;
+        Ok(builder.finish(&outcome, clock, store)?)
     }
 
     /// Previews copy the ticks, so they become rarer with their number.
@@ -154,10 +155,6 @@ impl Shared {
     pub(super) fn remark(&self, text: String) {
         self.remarks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(text);
     }
-}
-
-fn without_end(built: Option<(Index, u64)>) -> Option<Index> {
-    built.map(|(index, _)| index)
 }
 
 /// Removes the indexes of a cache directory that have not been written for the longest time, until the rest fits.
@@ -185,13 +182,17 @@ fn remove_oldest(folder: &Path, limit_bytes: u64, newest: &Path) {
     }
 }
 
-/// A panic while indexing is a failed session, not one that opens forever.
-struct PublishPanic<'s>(&'s Shared);
+/// Tells whoever waits, also after a panic: that is a failed session, not one that opens forever.
+struct AtTheEnd<'s>(&'s Shared);
 
-impl Drop for PublishPanic<'_> {
+impl Drop for AtTheEnd<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.publish(Outcome::Failed("indexing met an internal error; please report it".to_owned()));
         }
+        // Under the lock, so that nobody misses it between looking and waiting.
+        let _outcome = self.0.lock();
+        self.0.is_idle.store(true, Ordering::Release);
+        self.0.changed.notify_all();
     }
 }

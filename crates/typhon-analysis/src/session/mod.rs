@@ -132,6 +132,7 @@ pub(crate) struct Shared {
     generation: AtomicU32,
     outcome: Mutex<Outcome>,
     changed: Condvar,
+    is_idle: AtomicBool,
     filters: Mutex<filter::Filters>,
     /// Where the index is kept.
     sidecar: Mutex<Option<PathBuf>>,
@@ -169,6 +170,7 @@ impl Session {
             generation: AtomicU32::new(1),
             outcome: Mutex::new(Outcome::Opening(None)),
             changed: Condvar::new(),
+            is_idle: AtomicBool::new(false),
             filters: Mutex::default(),
             sidecar: Mutex::default(),
             remarks: Mutex::default(),
@@ -198,6 +200,16 @@ impl Session {
     pub fn wait(&self) -> State {
         let mut outcome = self.shared.lock();
         while matches!(*outcome, Outcome::Opening(_)) {
+            outcome = self.shared.changed.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(outcome);
+        self.state()
+    }
+
+    /// Waits until nothing runs in the background any more: the index is complete and, if it is to be, kept in a file.
+    pub fn wait_until_idle(&self) -> State {
+        let mut outcome = self.shared.lock();
+        while !self.shared.is_idle.load(Ordering::Acquire) {
             outcome = self.shared.changed.wait(outcome).unwrap_or_else(PoisonError::into_inner);
         }
         drop(outcome);

@@ -96,9 +96,10 @@ impl<'i> RowPainter<'i> {
                 canvas.add(whole, None);
                 continue;
             }
-            for (entry, index) in
-                self.groups[canvas.reader].read(self.store, head)?.iter().zip(head.first_index..)
-            {
+            let entries = self.groups[canvas.reader].read(self.store, head)?;
+            let seen = in_view(entries, &ticks);
+            let first = head.first_index + seen.start as u64;
+            for (entry, index) in entries[seen].iter().zip(first..) {
                 let index = if row.is_indexed { entry.reference } else { index };
                 let (start, end) = entry.extent_ns(self.time);
                 let is_long = !row.is_shared && end - start >= 1 << canvas.level;
@@ -152,7 +153,8 @@ impl<'i> RowPainter<'i> {
         // Lists below the level are in the stored aggregates, except when the level is higher than any stored one.
         for class in pyramid.classes.iter().filter(|class| class.class >= stored) {
             for head in Row::touching(&class.groups, ticks.start, ticks.end) {
-                for entry in self.groups[canvas.reader].read(self.store, head)? {
+                let entries = self.groups[canvas.reader].read(self.store, head)?;
+                for entry in &entries[in_view(entries, &ticks)] {
                     let (start, end) = entry.extent_ns(self.time);
                     if class.class >= self.level {
                         canvas.exact(entry, start, end, entry.reference, self.names);
@@ -231,6 +233,13 @@ impl<'i> RowPainter<'i> {
         }
         entry
     }
+}
+
+/// The entries that begin in a range of ticks, and the one before them: in a row without overlaps no other reaches in.
+fn in_view(entries: &[Entry], ticks: &Range<i64>) -> Range<usize> {
+    let first = entries.partition_point(|entry| entry.start < ticks.start);
+    let after = entries.partition_point(|entry| entry.start < ticks.end);
+    first.saturating_sub(1)..after.max(first)
 }
 
 fn looks_alike(last: &SpanEntry, next: &SpanEntry) -> bool {
