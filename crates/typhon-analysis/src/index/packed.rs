@@ -26,39 +26,46 @@ pub(crate) struct Malformed;
 /// Appends a column.
 pub(crate) fn encode(values: &[u64], out: &mut Vec<u8>) {
     debug_assert!(values.len() <= MAX_VALUES);
-    let base = values.iter().copied().min().unwrap_or(0);
-    let width = best_width(values, base);
+    let (base, largest) =
+        values.iter().fold((u64::MAX, 0), |(min, max), value| (min.min(*value), max.max(*value)));
+    let base = base.min(largest);
+    let (width, patches) = best_width(values, base, largest);
     put_leb128(base, out);
     out.push(width as u8);
-    let fits = |difference: u64| width == 64 || difference >> width == 0;
-    let patches: Vec<(u16, u64)> = (0..=u16::MAX)
-        .zip(values)
-        .map(|(at, value)| (at, value - base))
-        .filter(|(_, difference)| !fits(*difference))
-        .collect();
-    out.extend_from_slice(&(patches.len() as u16).to_le_bytes());
+    out.extend_from_slice(&(patches as u16).to_le_bytes());
     if width > 0 {
         let mut bits = BitWriter { out, held: 0, count: 0 };
+        // What does not fit is patched; the check costs nothing next to a wrong guess about it.
+        let limit = if width == 64 { u64::MAX } else { (1 << width) - 1 };
         for value in values {
             let difference = value - base;
-            bits.put(if fits(difference) { difference } else { 0 }, width);
+            bits.put(if difference <= limit { difference } else { 0 }, width);
         }
         bits.flush();
     }
-    patches.iter().for_each(|(at, _)| out.extend_from_slice(&at.to_le_bytes()));
-    patches.iter().for_each(|(_, difference)| out.extend_from_slice(&difference.to_le_bytes()));
+    if patches > 0 {
+        let is_patch = |value: &u64| (value - base) >> width != 0;
+        let positions = (0..=u16::MAX).zip(values).filter(|(_, value)| is_patch(value));
+        positions.clone().for_each(|(at, _)| out.extend_from_slice(&at.to_le_bytes()));
+        positions.for_each(|(_, value)| out.extend_from_slice(&(value - base).to_le_bytes()));
+    }
 }
 
-/// The width with the fewest bits in all.
-fn best_width(values: &[u64], base: u64) -> u32 {
+/// The width with the fewest bits in all, and how many values need more.
+fn best_width(values: &[u64], base: u64, largest: u64) -> (u32, u64) {
+    let bits_of = |value: u64| (64 - (value - base).leading_zeros()) as usize;
+    let widest = bits_of(largest);
+    if widest == 0 {
+        return (0, 0);
+    }
     let mut of_length = [0u64; 65];
-    values.iter().for_each(|value| of_length[(64 - (value - base).leading_zeros()) as usize] += 1);
-    let (mut best, mut best_bits, mut longer) = (64, u64::MAX, 0);
-    for width in (0..=64).rev() {
+    values.iter().for_each(|value| of_length[bits_of(*value)] += 1);
+    let (mut best, mut best_bits, mut longer) = ((widest as u32, 0), u64::MAX, 0);
+    for width in (0..=widest).rev() {
         let bits = values.len() as u64 * width as u64 + longer * PATCH_BITS;
         // Positions of patches are u16, and so is their number.
         if bits <= best_bits && longer <= u64::from(u16::MAX) {
-            (best, best_bits) = (width as u32, bits);
+            (best, best_bits) = ((width as u32, longer), bits);
         }
         longer += of_length[width];
     }

@@ -99,6 +99,8 @@ impl Scanner {
     }
 }
 
+/// Room for the items of a key at first.
+const FIRST_ITEMS: usize = 64;
 /// No items of this slot yet.
 const UNUSED: usize = usize::MAX;
 
@@ -205,7 +207,7 @@ impl Walk {
         };
         if *place == UNUSED {
             *place = items.len();
-            items.push((key, Vec::new()));
+            items.push((key, Vec::with_capacity(FIRST_ITEMS)));
         }
         items[*place].1.push(item);
     }
