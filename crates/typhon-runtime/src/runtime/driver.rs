@@ -8,6 +8,7 @@ use super::shared::Shared;
 use crate::SystemIndex;
 use crate::metronome::{StepClock, TickWait};
 use crate::overload::{Overload, QueueGrowth, QueueTotals, TickLoad};
+use crate::scheduler::affinity::current_processor;
 use crate::scheduler::claim::Epoch;
 use crate::scheduler::estimate::Estimates;
 use crate::scheduler::execution::Local;
@@ -284,6 +285,7 @@ impl Driver {
 
 fn call_helpers(shared: &Shared, epoch: Epoch) {
     let execution = &shared.execution;
+    execution.called_from.store(current_processor().unwrap_or(u32::MAX), Ordering::Relaxed);
     execution.called_at.store(Ticks::now().raw(), Ordering::Relaxed);
     shared.board.open(epoch, if shared.workers == 2 { Wake::One } else { Wake::All });
     execution.call_over_at.store(Ticks::now().raw(), Ordering::Relaxed);

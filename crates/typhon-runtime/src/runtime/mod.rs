@@ -1,6 +1,5 @@
 //! The runtime: a schedule, the threads that run it, and its life from creation to shutdown.
 
-mod affinity;
 mod diagnostic;
 mod driver;
 mod error;

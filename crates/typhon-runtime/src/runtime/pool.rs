@@ -1,11 +1,11 @@
 //! The threads of a runtime: the driver, its helpers, and one that watches.
 
-use super::affinity;
 use super::diagnostic::Diagnostic;
 use super::driver::Driver;
 use super::error::{StartError, Terminal};
 use super::shared::{Shared, lock, say};
 use crate::metronome::Metronome;
+use crate::scheduler::affinity;
 use crate::scheduler::control::Watch;
 use crate::scheduler::failure::panic_message;
 use crate::scheduler::worker::{Memory, Worker};

@@ -1,6 +1,7 @@
 //! What the protocol does on behalf of a schedule: asks gates, runs the code of systems, guards both, and says what
 //! happened.
 
+use super::affinity::{Allowed, current_processor};
 use super::board::Padded;
 use super::claim::Epoch;
 use super::claimed::Claimed;
@@ -65,6 +66,8 @@ pub(crate) struct Execution {
     wake_cost_ns: AtomicU32,
     /// Helpers are called whether or not that pays.
     pub(crate) always_helps: AtomicBool,
+    /// The processor that helpers were last called from.
+    pub(crate) called_from: AtomicU32,
     /// When helpers were last called, and when that call was over.
     pub(crate) called_at: AtomicU64,
     pub(crate) call_over_at: AtomicU64,
@@ -120,6 +123,7 @@ pub(crate) struct Local {
     pub(crate) now: Ticks,
     pub(crate) scale: TickScale,
     idle_since: Ticks,
+    allowed: Allowed,
     /// Since when nothing moves, as far as the driver has looked.
     watch: Watch,
 }
@@ -141,6 +145,7 @@ impl Execution {
             paths_ns: (0..systems).map(|_| AtomicU32::new(0)).collect(),
             wake_cost_ns: AtomicU32::new(DEFAULT_WAKE_COST_NS),
             always_helps: AtomicBool::new(false),
+            called_from: AtomicU32::new(u32::MAX),
             called_at: AtomicU64::new(0),
             call_over_at: AtomicU64::new(0),
             lost_wakes: AtomicU64::new(0),
@@ -150,7 +155,7 @@ impl Execution {
         }
     }
 
-    /// A worker's own things.
+    /// A worker's own things, made by its own thread.
     pub(crate) fn local(&self, worker: usize) -> Local {
         Local {
             worker: WorkerId::new(worker as u8),
@@ -162,6 +167,7 @@ impl Execution {
             now: Ticks::now(),
             scale: TickScale::current(),
             idle_since: Ticks::now(),
+            allowed: Allowed::of_this_thread(),
             watch: Watch::default(),
         }
     }
@@ -343,6 +349,10 @@ impl Work for Execution {
     fn enter(&self, local: &mut Local, epoch: Epoch) {
         (local.tick, local.level, local.epoch) = (self.tick.get(), self.tick.level(), epoch);
         (local.is_active, local.scale) = (false, TickScale::current());
+        let called_from = self.called_from.load(RELAXED);
+        if local.worker.get() != 0 && current_processor() == Some(called_from) {
+            local.allowed.stay_away_from(called_from);
+        }
     }
 
     fn track_begins(&self, local: &mut Local) {

@@ -6,6 +6,8 @@
 //!
 //! Everything here is checked by loom, with mistakes planted to see that they are found (`tests/loom_dispatch.rs`).
 
+#[cfg(not(loom))]
+pub(crate) mod affinity;
 pub(crate) mod board;
 pub(crate) mod claim;
 #[cfg(not(loom))]
