@@ -7,6 +7,8 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
+use typhon_analysis::session::{Session, SessionOptions};
+use typhon_analysis::tile::{LaneRows, TileRequest};
 use typhon_trace::header::HEADER_BYTES;
 use typhon_trace::reader::{BlockBuffer, BlockIndex, ReadOptions, TraceFile};
 use typhon_trace::repair::repair;
@@ -66,6 +68,7 @@ fn main() -> Outcome {
     write("live_frames", 0, &fs::read(corpus("guide-shard-live.bin"))?[..4096])?;
     write_event_streams()?;
     write_answers()?;
+    write_index()?;
     write_files(&all_kinds, &guide)
 }
 
@@ -94,6 +97,23 @@ impl Recording {
         }
         Ok(())
     }
+}
+
+/// The index of a recording, and requests for its tiles.
+fn write_index() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let trace = folder.path().join("a.typhon-trace");
+    fs::copy(corpus("guide-shard.typhon-trace"), &trace)?;
+    let session = Session::open(&trace, SessionOptions { index_min_bytes: 0, ..SessionOptions::default() })?;
+    session.wait_until_idle();
+    write("sidecar", 0, &fs::read(session.index_path().ok_or("the index was not kept")?)?)?;
+    for (number, level) in [4u8, 14, 22, 30].into_iter().enumerate() {
+        let lanes = session.lanes()?;
+        let lanes = lanes.iter().map(|lane| LaneRows { lane: lane.id, first_row: 0, row_count: 8 }).collect();
+        let request = TileRequest { level, content: 31, tile_count: 8, lanes, ..TileRequest::default() };
+        write("tiles", number, &request.encode())?;
+    }
+    Ok(())
 }
 
 fn corpus(name: &str) -> PathBuf {

@@ -2,7 +2,8 @@
 //!
 //! `typhon-trace` reads one block at a time and knows no threads; this crate drives it over whole files:
 //! an ordered parallel pipeline over blocks, and on it filters, tick numbering, nesting, statistics, comparison and
-//! conversion to other tools' formats.
+//! conversion to other tools' formats. For viewers, [`session`] opens a trace once and answers from an [`index`] with levels
+//! of detail, in [`tile`]s where it is about the timeline.
 //!
 //! **Invariant:** results do not depend on the number of threads.
 #![forbid(unsafe_code)]

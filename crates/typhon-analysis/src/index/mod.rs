@@ -6,23 +6,27 @@
 //! ```
 //!
 //! - **Items.** Every block shrinks to items of 40 bytes: a span, an instant or a value of a gauge, under the key of
-//!   the lane it goes to. The items of a key are sorted in the order of nesting.
+//!   the lane it goes to. The items of a key are sorted in the order of nesting; those beyond the memory allowed go
+//!   through a temporary file (`sort`).
 //! - **Lanes.** A lane is a thread (slot and incarnation), the collector, a gauge, a system, or a strip of operations.
 //!   Chunks lie in the lane of their thread and once more in that of their system; spans of some families once more in a
 //!   strip.
-//! - **Rows.** One per depth of nesting; spans that overlap without nesting have overflow rows behind them ([`rows`]).
+//! - **Rows.** One per depth of nesting; spans that overlap without nesting have overflow rows behind them (`rows`).
 //!   Completions (kinds 56 to 58) stand in the overflow rows, marked as the tail of their kick-off: as an asynchronous
 //!   tail they outlast what encloses the kick-off, and nothing is re-timed.
-//! - **Groups.** The entries of a row, 4,096 at a time, in packed columns ([`group`], [`packed`]), in clock ticks.
+//! - **Groups.** The entries of a row, 4,096 at a time, in packed columns (`group`, `packed`), in clock ticks.
 //! - **Pyramid.** Aggregates per bucket and level, and lists of long spans, for rows of more than one group
-//!   ([`pyramid`]).
+//!   (`pyramid`).
 //! - **Store.** Groups and levels are pieces of a store, which is memory or a file; what stays in memory all the time
-//!   are the heads of the pieces.
+//!   are the heads of the pieces. A store in a file can become the sidecar of the trace (the module `sidecar`).
+//! - **Preview.** While a file is indexed, an index of little stands in for the one to come (`preview`).
 //!
 //! **Invariants**
 //! - Every event of a delivered block is exactly one entry of its thread's lane.
 //! - The index depends on the bytes of the file only: not on the number of threads, the memory allowed, or whether it
 //!   was read from a sidecar.
+//! - Memory does not grow with the spans of a file: per 4,096 of them about a hundred bytes stay. What grows with it
+//!   are blocks (56 bytes each), ticks (80 bytes each, up to the limit of [`crate::ticks`]), threads and rows.
 //! - Nothing is re-timed: entries hold the ticks of their records, and nanoseconds are computed from those.
 
 pub(crate) mod blocks;

@@ -39,6 +39,11 @@ impl Fingerprint {
         Ok(Self { length, hash: *hasher.finalize().as_bytes() })
     }
 
+    /// Bytes of the trace.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
     /// As in the header of a sidecar.
     pub(super) fn to_bytes(self) -> [u8; 40] {
         let mut bytes = [0; 40];

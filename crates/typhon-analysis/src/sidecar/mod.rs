@@ -28,7 +28,7 @@ pub(crate) use fingerprint::Fingerprint;
 
 use crate::clock::Clock;
 use crate::index::packed::Malformed;
-use crate::index::store::{Store, damaged};
+use crate::index::store::{Store, crc_matches, damaged};
 use crate::index::ticks::TickTable;
 use crate::index::time::TimeBase;
 use crate::index::{Index, Names};
@@ -173,7 +173,8 @@ fn read(mut file: File, fingerprint: &Fingerprint, clock: Clock) -> io::Result<I
     let mut table = vec![0; sections * TABLE_ENTRY_BYTES];
     file.seek(SeekFrom::Start(u64_at(56)))?;
     file.read_exact(&mut table)?;
-    if crc32c::crc32c_append(crc32c::crc32c(stated), &table).to_le_bytes() != *crc {
+    let stated_crc = crc.first_chunk().map_or(0, |raw| u32::from_le_bytes(*raw));
+    if !crc_matches(crc32c::crc32c_append(crc32c::crc32c(stated), &table), stated_crc) {
         return Err(damaged());
     }
     let section = |wanted: u16| {
@@ -181,7 +182,8 @@ fn read(mut file: File, fingerprint: &Fingerprint, clock: Clock) -> io::Result<I
         let entry = entries.iter().find(|entry| entry[..2] == wanted.to_le_bytes()).ok_or_else(damaged)?;
         read_section(&file, entry, length)
     };
-    let parts = read_parts(section).and_then(|parts| parts.check().map_err(|_| damaged()).map(|()| parts))?;
+    let parts = read_parts(section)
+        .and_then(|parts| parts.check(fingerprint.length()).map_err(|_| damaged()).map(|()| parts))?;
     Ok(assemble(parts, Store::File(file), clock))
 }
 
@@ -194,7 +196,8 @@ fn read_section(mut file: &File, entry: &[u8; TABLE_ENTRY_BYTES], file_bytes: u6
     let mut bytes = vec![0; length as usize];
     file.seek(SeekFrom::Start(offset))?;
     file.read_exact(&mut bytes)?;
-    if crc32c::crc32c(&bytes).to_le_bytes() == entry[4..8] { Ok(bytes) } else { Err(damaged()) }
+    let stated_crc = entry[4..].first_chunk().map_or(0, |raw| u32::from_le_bytes(*raw));
+    if crc_matches(crc32c::crc32c(&bytes), stated_crc) { Ok(bytes) } else { Err(damaged()) }
 }
 
 fn read_parts(section: impl Fn(u16) -> io::Result<Vec<u8>>) -> io::Result<Parts> {

@@ -190,7 +190,7 @@ impl Persist for GcEvent {
 impl Parts {
     /// Does everything hold that the rest of the index relies on? A checksum proves only that the bytes are those that
     /// somebody wrote.
-    pub(super) fn check(&self) -> Result<(), Malformed> {
+    pub(super) fn check(&self, trace_bytes: u64) -> Result<(), Malformed> {
         let threads = self.survey.threads.all().len();
         let slots_are_right =
             self.survey.threads.by_slot.values().all(|(first, count)| {
@@ -199,8 +199,12 @@ impl Parts {
         let blocks = &self.blocks.blocks;
         let records_ascend = blocks.windows(2).all(|pair| pair[0].first_record <= pair[1].first_record)
             && blocks.last().is_none_or(|last| last.first_record <= self.blocks.records)
-            // A bit per record must fit into memory; there is no room for more records in the blocks.
-            && self.blocks.records <= blocks.iter().map(|block| u64::from(block.header.uncompressed_bytes / 12)).sum();
+            // Filters need a bit per record: there are no more than fit into blocks that fit into the file.
+            && self.blocks.records <= blocks.iter().map(|block| u64::from(block.header.uncompressed_bytes / 12)).sum()
+            && blocks.iter().try_fold(0u64, |end, block| {
+                let next = block.offset.checked_add(block.header.total_bytes())?;
+                (block.offset >= end && next <= trace_bytes).then_some(next)
+            }).is_some();
         let sound = slots_are_right
             && records_ascend
             && self.names.len() < usize::from(u16::MAX) - 256
