@@ -233,6 +233,21 @@ fn b58_b59_a_hang_anywhere_is_given_up_and_named() {
 }
 
 #[test]
+fn b59_a_step_that_hangs_does_not_hold_up_a_shutdown_for_ever() {
+    let gate = Arc::new(Barrier::new(2));
+    let (runtime, arrived) = hanging(1, Place::Callback, &gate);
+    std::thread::scope(|scope| {
+        let step = scope.spawn(|| runtime.step(Duration::ZERO));
+        arrived.recv().unwrap();
+        let error = runtime.shutdown().unwrap_err();
+        assert!(matches!(&error, ShutdownError::Stalled { running, .. } if running == &["Hangs"]), "{error}");
+        gate.wait();
+        assert!(step.join().unwrap().is_ok(), "the tick itself came to its end");
+    });
+    assert!(runtime.step(Duration::ZERO).is_err());
+}
+
+#[test]
 fn trap3_a_chain_of_ten_thousand_and_a_fan_of_as_many_take_no_stack() {
     const SYSTEMS: usize = 10_000;
     for skips in [false, true] {

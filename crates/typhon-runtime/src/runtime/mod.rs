@@ -27,11 +27,11 @@ use crate::telemetry::{Telemetry, TelemetryWriter, telemetry_ring};
 use driver::{Driver, TickLength, TickStart};
 use hooks::{HookKind, Hooks};
 use resources::Numbers;
-use shared::{Shared, lock, say};
+use shared::{Shared, is_among, lock, say};
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use typhon_engine::Engine;
@@ -42,6 +42,9 @@ use typhon_trace::tables::RuntimeConfig;
 
 /// Time that each thread has to end when nothing holds it up.
 const JOIN_WINDOW: Duration = Duration::from_secs(5);
+
+/// Longest pause between two looks at what a shutdown waits for.
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// A schedule that runs, tick by tick.
 ///
@@ -390,11 +393,7 @@ impl Runtime {
         if shared.is_own_thread() {
             return Ok(());
         }
-        let mut life = lock(&self.life);
-        if let Life::Stepped(_) = &*life {
-            self.end_stepping(&mut life, 0);
-        }
-        let result = self.await_driver().and_then(|()| self.await_threads());
+        let result = self.finish();
         shared.end(match &result {
             Err(ShutdownError::Stalled { tick, running, .. }) => {
                 Terminal::Stalled { tick: *tick, running: running.clone() }
@@ -402,8 +401,22 @@ impl Runtime {
             _ if shared.control.is_fatal() => Terminal::FatalStop,
             _ => Terminal::ShutDown,
         });
-        *life = Life::Ended;
         result
+    }
+
+    fn finish(&self) -> Result<(), ShutdownError> {
+        // Whoever steps has the runtime until the tick ends, which it may never do.
+        let mut life = self.await_unless_stalled(|| match self.life.try_lock() {
+            Ok(life) => Some(life),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        })?;
+        if let Life::Stepped(_) = &*life {
+            self.end_stepping(&mut life, 0);
+        }
+        *life = Life::Ended;
+        self.await_unless_stalled(|| (!self.shared.threads.is_alive(pool::DRIVER)).then_some(()))?;
+        self.await_threads()
     }
 
     fn end_stepping(&self, life: &mut Life, now_ns: i64) {
@@ -418,12 +431,15 @@ impl Runtime {
         }
     }
 
-    /// Waits for the last tick. Gives up when nothing has moved for a while.
-    fn await_driver(&self) -> Result<(), ShutdownError> {
+    /// Waits for something that follows the last tick. Gives up when nothing has moved in the tick for a while.
+    fn await_unless_stalled<T>(&self, ready: impl Fn() -> Option<T>) -> Result<T, ShutdownError> {
         let shared = &self.shared;
         let grace = shared.control.grace();
         let mut watch = Watch::default();
-        while shared.threads.is_alive(pool::DRIVER) {
+        loop {
+            if let Some(ready) = ready() {
+                return Ok(ready);
+            }
             if !shared.control.is_in_tick() {
                 watch.forget();
             }
@@ -432,9 +448,13 @@ impl Runtime {
                 let (tick, running) = (shared.control.tick(), shared.running());
                 return Err(ShutdownError::Stalled { tick, running, waited_ms: idle.as_millis() as u64 });
             }
-            shared.threads.wait(grace / 4);
+            if shared.threads.is_alive(pool::DRIVER) {
+                shared.threads.wait(PATIENCE, |alive| !is_among(pool::DRIVER, alive));
+            } else {
+                // Whoever steps is no thread of ours, and says nothing when it is done.
+                std::thread::sleep(PATIENCE);
+            }
         }
-        Ok(())
     }
 
     fn await_threads(&self) -> Result<(), ShutdownError> {
@@ -448,7 +468,7 @@ impl Runtime {
             if left.is_zero() {
                 return Err(ShutdownError::Threads { threads });
             }
-            self.shared.threads.wait(left);
+            self.shared.threads.wait(left, <[String]>::is_empty);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::diagnostic::Diagnostic;
 use super::driver::Driver;
 use super::error::{StartError, Terminal};
-use super::shared::{Shared, lock, say};
+use super::shared::{Shared, is_among, lock, say};
 use crate::metronome::Metronome;
 use crate::scheduler::affinity;
 use crate::scheduler::control::Watch;
@@ -80,7 +80,7 @@ fn watch(shared: &Shared) {
     let mut watch = Watch::default();
     let mut has_said = false;
     while shared.threads.is_alive(DRIVER) {
-        shared.threads.wait(limit / 4);
+        shared.threads.wait(limit / 4, |alive| !is_among(DRIVER, alive));
         if !shared.control.is_in_tick() {
             watch.forget();
         }

@@ -141,6 +141,11 @@ impl Drop for Entered {
     }
 }
 
+/// Is a thread of this name among those?
+pub(crate) fn is_among(name: &str, threads: &[String]) -> bool {
+    threads.iter().any(|thread| thread == name)
+}
+
 /// The threads of a runtime, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
@@ -164,15 +169,13 @@ impl Threads {
     }
 
     pub(crate) fn is_alive(&self, name: &str) -> bool {
-        lock(&self.alive).iter().any(|alive| alive == name)
+        is_among(name, &lock(&self.alive))
     }
 
-    /// Waits until a thread ends, or for so long.
-    pub(crate) fn wait(&self, timeout: Duration) {
+    /// Waits until `is_enough` of those that are alive, or for so long.
+    pub(crate) fn wait(&self, timeout: Duration, is_enough: impl Fn(&[String]) -> bool) {
         let alive = lock(&self.alive);
-        if !alive.is_empty() {
-            drop(self.changed.wait_timeout(alive, timeout));
-        }
+        drop(self.changed.wait_timeout_while(alive, timeout, |alive| !is_enough(alive)));
     }
 }
 
