@@ -90,7 +90,7 @@ pub trait Io: Send + Sync + fmt::Debug {
     /// Makes the changes of names in a directory durable.
     ///
     /// # Errors
-    /// As the operating system says. Afterwards nothing is known about them; trying again proves nothing.
+    /// As the operating system says. Afterwards nothing is known about them.
     fn sync_dir(&self, directory: &Path) -> io::Result<()>;
 
     /// Takes the exclusive lock of a lock file, which is created if need be, without waiting.

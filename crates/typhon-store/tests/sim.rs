@@ -253,6 +253,19 @@ fn a_file_that_was_cut_and_grew_again_reads_zero_in_between() {
     assert_eq!((bytes[99], bytes[100], bytes[700], bytes[1000]), (1, 0, 0, 2));
 }
 
+#[test]
+fn the_remains_of_a_killed_process_change_nothing() {
+    let (io, _) = disk_with_ones(0);
+    let process = io.process();
+    create(&process, "/before");
+    io.kill();
+    process.open(Path::new("/after"), Open::cached(Access::Create)).unwrap_err();
+    process.remove(Path::new(PATH)).unwrap_err();
+    process.sync_dir(Path::new("/")).unwrap_err();
+    assert!(content(&io, PATH).is_some() && content(&io, "/after").is_none());
+    create(&io.process(), "/after");
+}
+
 /// Every choice of a disk follows from its seed.
 #[test]
 fn the_same_seed_and_calls_give_the_same_disk() {

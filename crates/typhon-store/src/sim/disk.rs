@@ -188,8 +188,7 @@ impl Disk {
         self.boundary()?;
         self.find_directory(directory)?;
         if self.random.chance(self.faults.sync_error) {
-            // What it covered stays in doubt, and is not tried again.
-            self.changes.retain(|change| change.directory() != Some(directory));
+            // Unlike bytes, names are not taken for clean: journals keep them, or refuse everything from then on.
             return Err(io::Error::other("input/output error (simulated)"));
         }
         if !self.faults.lying_sync {

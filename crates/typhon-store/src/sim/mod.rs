@@ -24,16 +24,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A simulated disk; clones are the same disk.
 #[derive(Debug, Clone)]
-pub struct SimIo(Arc<Mutex<Disk>>);
+pub struct SimIo {
+    disk: Arc<Mutex<Disk>>,
+    /// The life in which this can be used; none is all of them.
+    boot: Option<u32>,
+}
 
 impl SimIo {
     /// An empty disk with the directory `/`. All its choices follow from the seed.
     pub fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(Disk::new(seed))))
+        Self { disk: Arc::new(Mutex::new(Disk::new(seed))), boot: None }
+    }
+
+    /// The disk as a process sees it that begins now: when that process has been killed, every call fails, whatever
+    /// its remains still try to do.
+    pub fn process(&self) -> Self {
+        Self { boot: Some(self.disk().boot), ..self.clone() }
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The disk, unless this belongs to a process that is gone.
+    fn living(&self) -> io::Result<MutexGuard<'_, Disk>> {
+        let disk = self.disk();
+        if self.boot.is_none_or(|boot| boot == disk.boot) { Ok(disk) } else { Err(gone()) }
     }
 
     /// Faults from now on.
@@ -78,33 +94,33 @@ impl SimIo {
 
 impl Io for SimIo {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
-        let mut disk = self.disk();
+        let mut disk = self.living()?;
         let inode = disk.open(path, how.access).map_err(|error| at_path(path, error))?;
         Ok(Arc::new(SimFile { io: self.clone(), inode, access: how.access, boot: disk.boot }))
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
-        self.disk().list(directory).map_err(|error| at_path(directory, error))
+        self.living()?.list(directory).map_err(|error| at_path(directory, error))
     }
 
     fn create_dir(&self, directory: &Path) -> io::Result<()> {
-        self.disk().create_dir(directory).map_err(|error| at_path(directory, error))
+        self.living()?.create_dir(directory).map_err(|error| at_path(directory, error))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk().rename(from, to).map_err(|error| at_path(from, error))
+        self.living()?.rename(from, to).map_err(|error| at_path(from, error))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.disk().remove(path).map_err(|error| at_path(path, error))
+        self.living()?.remove(path).map_err(|error| at_path(path, error))
     }
 
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {
-        self.disk().sync_dir(directory).map_err(|error| at_path(directory, error))
+        self.living()?.sync_dir(directory).map_err(|error| at_path(directory, error))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        let mut disk = self.disk();
+        let mut disk = self.living()?;
         disk.lock(path).map_err(|error| at_path(path, error))?;
         Ok(Box::new(SimLock { io: self.clone(), path: path.to_owned(), boot: disk.boot }))
     }
@@ -145,11 +161,7 @@ impl SimFile {
     /// The disk, unless this handle belongs to a process that is gone.
     fn disk(&self) -> io::Result<MutexGuard<'_, Disk>> {
         let disk = self.io.disk();
-        if disk.boot == self.boot {
-            Ok(disk)
-        } else {
-            Err(io::Error::other("a handle of an earlier process"))
-        }
+        if disk.boot == self.boot { Ok(disk) } else { Err(gone()) }
     }
 
     fn disk_to_write(&self) -> io::Result<MutexGuard<'_, Disk>> {
@@ -158,6 +170,10 @@ impl SimFile {
         }
         self.disk()
     }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("this process was killed (simulated)")
 }
 
 impl File for SimFile {

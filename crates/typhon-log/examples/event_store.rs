@@ -1,0 +1,98 @@
+//! A tiny event store: events are durable one by one through the log, and end up in one plain file.
+//!
+//! `cargo run -p typhon-log --example event_store -- DIRECTORY append "some text"`
+//! `cargo run -p typhon-log --example event_store -- DIRECTORY list`
+//!
+//! The file `events` holds one line for each event. It is only trusted as far as the log's anchor says: its state is
+//! the length of the file at the base. What lies beyond is cut off, and comes again from the log.
+
+use std::error::Error;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use typhon_log::{Draft, Lsn, Options, Store};
+use typhon_store::PoolIo;
+use typhon_sync::Deadline;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Events that are in the log and not yet in the file, at most.
+const PENDING_MAX: usize = 1000;
+
+struct EventStore {
+    log: Store,
+    file: File,
+    pending: Vec<String>,
+    last: Lsn,
+}
+
+impl EventStore {
+    fn open(directory: &Path) -> Outcome<Self> {
+        std::fs::create_dir_all(directory)?;
+        let io = Arc::new(PoolIo::new());
+        let opening = Store::open(io, &directory.join("log"), Options::small(), &0_u64.to_le_bytes())?;
+        let path = directory.join("events");
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        File::open(directory)?.sync_all()?;
+
+        // The file as the anchor knows it, then everything that the log has beyond.
+        file.set_len(u64::from_le_bytes(opening.state().try_into()?))?;
+        file.seek(SeekFrom::End(0))?;
+        let mut frames = opening.frames();
+        while let Some(frame) = frames.next_frame()? {
+            file.write_all(frame.body)?;
+            file.write_all(b"\n")?;
+        }
+        drop(frames);
+        let log = opening.start(&durable_length(&file)?)?;
+        let last = log.watermarks().durable;
+        Ok(Self { log, file, pending: Vec::new(), last })
+    }
+
+    /// The event is durable when this returns.
+    fn append(&mut self, event: &str) -> Outcome<()> {
+        if event.contains('\n') {
+            return Err("an event is one line".into());
+        }
+        self.last = self.log.commit(&Draft::commit(event.as_bytes()), Deadline::INFINITE)?.lsn;
+        self.pending.push(event.to_owned());
+        if self.pending.len() >= PENDING_MAX { self.settle() } else { Ok(()) }
+    }
+
+    /// Moves events from the log to the file, and lets the log go.
+    fn settle(&mut self) -> Outcome<()> {
+        for event in self.pending.drain(..) {
+            writeln!(self.file, "{event}")?;
+        }
+        self.log.checkpoint(self.last, &durable_length(&self.file)?)?;
+        Ok(())
+    }
+
+    fn list(&mut self) -> Outcome<String> {
+        self.settle()?;
+        let mut events = String::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.read_to_string(&mut events)?;
+        Ok(events)
+    }
+}
+
+/// Syncs the file, and gives its length as the state of the anchor.
+fn durable_length(file: &File) -> Outcome<[u8; 8]> {
+    file.sync_data()?;
+    Ok(file.metadata()?.len().to_le_bytes())
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [directory, "append", event] => EventStore::open(&PathBuf::from(directory))?.append(event),
+        [directory, "list"] => {
+            print!("{}", EventStore::open(&PathBuf::from(directory))?.list()?);
+            Ok(())
+        }
+        _ => Err("usage: event_store DIRECTORY append EVENT | event_store DIRECTORY list".into()),
+    }
+}

@@ -1,0 +1,186 @@
+//! What can go wrong, where, and what to do about it.
+
+use crate::{Lsn, format::StoreId};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why an operation of the log did not happen.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// Options contradict themselves or each other; all faults at once.
+    #[error("options of the log: {}", .0.join("; "))]
+    Options(Vec<String>),
+    /// Storage refused before anything was promised.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Storage {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Another process, or another part of this one, has the log open.
+    #[error("{} is locked: the log is open elsewhere. Close it there, or wait until that process has ended", path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// A file with the name of a segment or an anchor is none.
+    #[error("{} is not a file of this log. It was left as it is: move it out of the directory", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file was written by another version of the format.
+    #[error("{} has format version {found}; this program reads version {expected}. Nothing was changed: open it with a program of that version", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        expected: u32,
+    },
+    /// A segment belongs to another database.
+    #[error("{} belongs to database {found}, this is {expected}. Nothing was changed: move the file to where it belongs", path.display())]
+    ForeignStore {
+        /// The segment.
+        path: PathBuf,
+        /// The database in the file.
+        found: StoreId,
+        /// The database that is being opened.
+        expected: StoreId,
+    },
+    /// There are segments and no anchor that says which of them count.
+    #[error("{} is missing, but there are segments beside it. Nothing was changed: restore it, or the whole directory, from a backup", path.display())]
+    AnchorMissing {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// No slot of the anchor is right, or the newest one is lost.
+    #[error("{}: {reason}. Nothing was changed: restore the directory from a backup", path.display())]
+    AnchorDamaged {
+        /// The anchor, or the file that shows that it is out of date.
+        path: PathBuf,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// A segment that recovery needs is not there.
+    #[error("no segment in {} covers position {base}: a file is missing. Nothing was changed: put it back, or restore the directory from a backup", directory.display())]
+    SegmentMissing {
+        /// The directory.
+        directory: PathBuf,
+        /// The position from which frames are needed.
+        base: Lsn,
+    },
+    /// Frames that were durable are damaged: behind the damage there is a block that was written after they were.
+    #[error("{}: damage before byte {offset}: frames after {prefix} are lost, but the block there at {lsn} says that they were durable ({beyond} such blocks). Nothing was changed: restore from a backup, or accept the loss with the option `truncate_damage`", path.display())]
+    Corruption {
+        /// The file with the block.
+        path: PathBuf,
+        /// Where in the file it is.
+        offset: u64,
+        /// Its first position.
+        lsn: Lsn,
+        /// Where the valid prefix ends.
+        prefix: Lsn,
+        /// How many such blocks there are.
+        beyond: u64,
+    },
+    /// A write or sync failed. Nothing more becomes durable in this process; what is durable stays.
+    #[error(
+        "the log has failed and accepts nothing more: {cause}. What was acknowledged is safe: close and open it again"
+    )]
+    Failed {
+        /// The first failure.
+        cause: Arc<Failure>,
+    },
+    /// A frame can never fit.
+    #[error(
+        "a frame of {bytes} bytes is larger than the limit of {limit}. Split it, or open the log with a larger `ring_bytes`"
+    )]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// The largest possible.
+        limit: u64,
+    },
+    /// The deadline passed while the ring was full.
+    #[error("no space in the ring after {waited:?}: the disk is slower than the producers. Try again later")]
+    BackPressure {
+        /// How long the wait was.
+        waited: Duration,
+    },
+    /// There is no room for another segment.
+    #[error("no room for another segment: {reason}. Reads and waits go on; {remedy}")]
+    Full {
+        /// Why.
+        reason: String,
+        /// What makes room.
+        remedy: &'static str,
+    },
+    /// The deadline passed before the position was durable. It may become durable later.
+    #[error("position {lsn} is not durable after {waited:?}; it may become so later")]
+    Uncertain {
+        /// The position.
+        lsn: Lsn,
+        /// How long the wait was.
+        waited: Duration,
+    },
+    /// A position beyond the end of what was appended, or not durable where that is needed.
+    #[error("position {lsn} is beyond {limit}")]
+    Beyond {
+        /// The position.
+        lsn: Lsn,
+        /// The last that is possible.
+        limit: Lsn,
+    },
+    /// More user bytes than an anchor holds.
+    #[error("{bytes} bytes do not fit into an anchor; it holds {limit}")]
+    UserBytes {
+        /// How many.
+        bytes: usize,
+        /// How many fit.
+        limit: usize,
+    },
+}
+
+impl LogError {
+    /// The engine's number for this error, where it has one.
+    pub fn code(&self) -> Option<u32> {
+        match self {
+            Self::BackPressure { .. } => Some(7001),
+            Self::TooLarge { .. } => Some(7002),
+            Self::Failed { .. } => Some(7003),
+            Self::Storage { .. } | Self::SegmentMissing { .. } | Self::Foreign { .. } => Some(7004),
+            Self::Uncertain { .. } => Some(7008),
+            Self::Corruption { .. } => Some(7009),
+            Self::Full { .. } => Some(2004),
+            Self::Version { .. } | Self::ForeignStore { .. } => Some(2010),
+            _ => None,
+        }
+    }
+
+    /// For `map_err`: what was tried on which path.
+    pub(crate) fn storage(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Storage { doing, path, source }
+    }
+}
+
+/// The write or sync that ended a log.
+#[derive(Debug, Error)]
+#[error("cannot {doing} {}: {source}", path.display())]
+pub struct Failure {
+    /// What failed.
+    pub doing: &'static str,
+    /// On what.
+    pub path: PathBuf,
+    /// What the operating system said.
+    pub source: io::Error,
+}

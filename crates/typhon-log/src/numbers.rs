@@ -1,0 +1,29 @@
+//! The two numbers of the log.
+
+use std::fmt;
+
+/// A byte position in the stream of frames; of a frame, the position where it ends. "Covered by a watermark" is
+/// `lsn <= watermark`, everywhere. Never issued twice in the life of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Lsn(pub u64);
+
+impl Lsn {
+    /// Where the stream of a new database begins.
+    pub const START: Self = Self(4096);
+}
+
+impl fmt::Display for Lsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The sequence number of a commit or of the end of a fence. Their order is that of the positions. Never issued twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tsn(pub u64);
+
+impl fmt::Display for Tsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,114 @@
+//! How a log is set up.
+
+use crate::LogError;
+use std::time::Duration;
+
+/// How a block becomes durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SyncMode {
+    /// Write, then sync the file.
+    #[default]
+    Flush,
+    /// Each write is durable by itself (`RWF_DSYNC`), which drives with power-loss protection or fast forced unit
+    /// access may do sooner.
+    WriteThrough,
+}
+
+/// Options of a log. [`Options::default`] suits a server; [`Options::small`] a test or a small tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Memory between producers and disk: a power of two, 4 KiB to 512 MiB. The largest frame is half of it.
+    pub ring_bytes: u64,
+    /// Length of a segment file: a multiple of 4096, at least 8 KiB. A frame that is larger gets a segment of its own.
+    pub segment_bytes: u64,
+    /// Files kept ready to become segments.
+    pub spare_segments: usize,
+    /// Frames are written in blocks of at most so many bytes, unless a single frame is larger.
+    pub block_bytes: u64,
+    /// Oldest age of a frame of [`Log::group`](crate::Log::group) before it is written.
+    pub group_interval: Duration,
+    /// The total length of all segments, beyond which appends are refused until some were reclaimed.
+    pub max_bytes: u64,
+    /// How blocks become durable.
+    pub sync: SyncMode,
+    /// Write past the cache of the operating system where the file system can do that.
+    pub direct: bool,
+    /// May a thread that waits for durability write the group itself? It saves two thread switches for each wait; but
+    /// then a write that the device does not answer outlasts the wait's deadline.
+    pub waiters_write: bool,
+    /// Start the thread `Typhon-WAL-Writer`, which writes what nobody waits for: groups, flushes, a ring half full.
+    pub writer_thread: bool,
+    /// Layout of the record bodies, kept in segment headers; opaque to the log.
+    pub schema_epoch: u32,
+    /// Open although durable frames are damaged, and lose everything from the damage on.
+    pub truncate_damage: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ring_bytes: 8 << 20,
+            segment_bytes: 16 << 20,
+            spare_segments: 2,
+            block_bytes: 1 << 20,
+            group_interval: Duration::from_millis(5),
+            max_bytes: 4 << 30,
+            sync: SyncMode::Flush,
+            direct: true,
+            waiters_write: true,
+            writer_thread: true,
+            schema_epoch: 0,
+            truncate_damage: false,
+        }
+    }
+}
+
+impl Options {
+    /// A few hundred KiB on disk and in memory, and no thread: waiting threads write.
+    pub fn small() -> Self {
+        Self {
+            ring_bytes: 64 << 10,
+            segment_bytes: 256 << 10,
+            spare_segments: 0,
+            block_bytes: 64 << 10,
+            writer_thread: false,
+            ..Self::default()
+        }
+    }
+
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// All faults at once.
+    pub(crate) fn validate(&self) -> Result<(), LogError> {
+        let rules = [
+            (
+                self.ring_bytes.is_power_of_two() && (4 << 10..=512 << 20).contains(&self.ring_bytes),
+                format!("ring_bytes is {}, not a power of two from 4 KiB to 512 MiB", self.ring_bytes),
+            ),
+            (
+                self.segment_bytes.is_multiple_of(4096) && (8 << 10..=1 << 32).contains(&self.segment_bytes),
+                format!(
+                    "segment_bytes is {}, not a multiple of 4096 from 8 KiB to 4 GiB",
+                    self.segment_bytes
+                ),
+            ),
+            (
+                (4096..=1 << 30).contains(&self.block_bytes),
+                format!("block_bytes is {}, not from 4 KiB to 1 GiB", self.block_bytes),
+            ),
+            (!self.group_interval.is_zero(), "group_interval is zero".to_owned()),
+            (
+                self.max_bytes >= self.segment_bytes.saturating_mul(2),
+                format!("max_bytes is {}, less than two segments", self.max_bytes),
+            ),
+            (
+                self.waiters_write || self.writer_thread,
+                "nobody writes: set waiters_write or writer_thread".to_owned(),
+            ),
+        ];
+        let faults: Vec<String> =
+            rules.into_iter().filter(|(holds, _)| !holds).map(|(_, fault)| fault).collect();
+        if faults.is_empty() { Ok(()) } else { Err(LogError::Options(faults)) }
+    }
+}

@@ -1,0 +1,313 @@
+//! Reading what an earlier process left: which files count, how far the valid prefix goes, and whether what lies
+//! behind it is a torn tail or damage.
+
+use crate::anchor::Anchor;
+use crate::error::LogError;
+use crate::format::{
+    BLOCK_ALIGNMENT, FORMAT_VERSION, FrameKind, Invalid, SEGMENT_HEADER_BYTES, SegmentHeader,
+};
+use crate::names::Name;
+use crate::reader::Reader;
+use crate::sync::{Fault, planted};
+use crate::{Lsn, Tsn};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use typhon_store::{Access, File, Io, Op, Open};
+
+/// A file with the name of a segment or a spare.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) name: Name,
+    pub(crate) bytes: u64,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    role: Role,
+}
+
+/// What a file is for this open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// A segment of the open that counts.
+    Segment(SegmentHeader),
+    /// Prepared, or of a past open: it holds no block that matters.
+    Spent,
+    /// Any block may be in it: its header never arrived, or says something else than its name.
+    Unclear,
+    /// Begun by an open whose anchor never arrived: no block may be in it.
+    TooNew,
+}
+
+impl Found {
+    /// Does recovery need the file?
+    pub(crate) fn is_needed(&self) -> bool {
+        matches!(self.role, Role::Segment(_))
+    }
+}
+
+/// Where a block of the prefix is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent {
+    /// Index into the files.
+    pub(crate) file: usize,
+    pub(crate) offset: u64,
+    pub(crate) end_lsn: u64,
+}
+
+/// How the valid prefix ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// At bytes that are no block: the writer stopped here.
+    End,
+    /// At a block that is not whole.
+    Torn(Invalid),
+    /// At a whole block of other frames than those that come next: what lies between was lost.
+    Gap,
+}
+
+/// What a scan found.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub(crate) files: Vec<Found>,
+    /// The blocks with frames behind the base, in order.
+    pub(crate) extents: Vec<Extent>,
+    /// End of the valid prefix, not before the base.
+    pub(crate) end: Lsn,
+    /// Above every sequence number of the prefix.
+    pub(crate) next_tsn: Tsn,
+    pub(crate) stop: Stop,
+    /// Where the prefix ends: file, offset, and the checksum of its last block.
+    pub(crate) tail: Option<(usize, u64, u32)>,
+    /// Bytes of blocks that were read.
+    pub(crate) bytes: u64,
+}
+
+/// Makes durable whatever a dead process may have left in the cache, and has the cache forget the rest. Without that,
+/// what is read here could still vanish in the next power cut.
+pub(crate) fn settle(io: &dyn Io, directory: &Path) -> Result<(), LogError> {
+    let entries = io.list(directory).map_err(LogError::storage("read", directory))?;
+    let mut files = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.is_file && Name::parse(&entry.name).is_some()) {
+        let path = directory.join(&entry.name);
+        // A sync needs a file that may be written, on some systems.
+        let file = io.open(&path, Open::cached(Access::Write)).map_err(LogError::storage("open", &path))?;
+        let pending = io.submit(Op::SyncData { file: Arc::clone(&file) });
+        files.push((path, file, pending));
+    }
+    for (path, file, pending) in files {
+        pending.wait().result.map_err(LogError::storage("sync", &path))?;
+        file.drop_cache().map_err(LogError::storage("read", &path))?;
+    }
+    io.sync_dir(directory).map_err(LogError::storage("sync", directory))
+}
+
+/// Opens every file of the log and says what it is for.
+pub(crate) fn find(io: &dyn Io, directory: &Path, anchor: &Anchor) -> Result<Vec<Found>, LogError> {
+    let entries = io.list(directory).map_err(LogError::storage("read", directory))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let Some(name) = Name::parse(&entry.name).filter(|_| entry.is_file) else { continue };
+        let path = directory.join(&entry.name);
+        let file = io.open(&path, Open::direct(Access::Read)).map_err(LogError::storage("open", &path))?;
+        let reading = LogError::storage("read", &path);
+        let mut reader = Reader::new(Arc::clone(&file)).map_err(LogError::storage("read", &path))?;
+        let bytes = reader.length();
+        let header = reader.bytes(0, SEGMENT_HEADER_BYTES).map_err(reading)?;
+        let role = role(header, name, &path, anchor)?;
+        found.push(Found { name, bytes, path, file, role });
+    }
+    found.sort_by_key(|found| found.name.number());
+    Ok(found)
+}
+
+fn role(header: &[u8], name: Name, path: &Path, anchor: &Anchor) -> Result<Role, LogError> {
+    let header = match SegmentHeader::decode(header) {
+        Ok(header) => header,
+        // A header is written whole over zeros or an older header; something else was never ours.
+        Err(Invalid::Magic | Invalid::Length) if header.iter().take(4).any(|byte| *byte != 0) => {
+            return Err(LogError::Foreign { path: path.to_owned() });
+        }
+        Err(Invalid::Version(found)) => {
+            return Err(LogError::Version { path: path.to_owned(), found, expected: FORMAT_VERSION });
+        }
+        Err(_) => return Ok(Role::Unclear),
+    };
+    if header.store != anchor.store {
+        let (found, expected) = (header.store, anchor.store);
+        return Err(LogError::ForeignStore { path: path.to_owned(), found, expected });
+    }
+    let is_current = header.open_epoch == anchor.open_epoch || planted(Fault::NoEpoch);
+    let counts = is_current && name == Name::Segment(header.id) && header.id >= anchor.log_floor;
+    Ok(match header.open_epoch {
+        _ if header.is_spare() => Role::Spent,
+        _ if counts => Role::Segment(header),
+        // The header was durable before the first block behind it, so there is none of a later open.
+        epoch if epoch < anchor.open_epoch => Role::Spent,
+        epoch if epoch > anchor.open_epoch => Role::TooNew,
+        _ => Role::Unclear,
+    })
+}
+
+/// Finds the valid prefix, and refuses if what lies behind it shows that durable frames are damaged.
+pub(crate) fn scan(
+    directory: &Path,
+    files: Vec<Found>,
+    anchor: &Anchor,
+    truncate_damage: bool,
+) -> Result<Scan, LogError> {
+    let segments: VecDeque<(usize, SegmentHeader)> = files
+        .iter()
+        .enumerate()
+        .filter_map(|(index, found)| match found.role {
+            Role::Segment(header) => Some((index, header)),
+            _ => None,
+        })
+        .collect();
+    let first = segments.iter().rposition(|(_, header)| header.first_lsn <= anchor.base.0);
+    if first.is_none() && anchor.open_epoch > 0 {
+        return Err(LogError::SegmentMissing { directory: directory.to_owned(), base: anchor.base });
+    }
+    let mut scan = Scan {
+        files,
+        extents: Vec::new(),
+        end: anchor.base,
+        next_tsn: anchor.next_tsn,
+        stop: Stop::End,
+        tail: None,
+        bytes: 0,
+    };
+    let mut prefix = Prefix { lsn: None, previous_crc: None };
+    for (index, header) in segments.iter().skip(first.unwrap_or(segments.len())) {
+        if !scan.follow(*index, header, anchor, &mut prefix)? {
+            break;
+        }
+    }
+    let end = prefix.lsn.unwrap_or(anchor.base.0);
+    scan.end = Lsn(if planted(Fault::EndBelowBase) { end } else { end.max(anchor.base.0) });
+    scan.look_behind(anchor, truncate_damage)?;
+    Ok(scan)
+}
+
+/// How far a scan has come.
+struct Prefix {
+    lsn: Option<u64>,
+    previous_crc: Option<u32>,
+}
+
+impl Scan {
+    /// Follows the chain of blocks through one segment; `false` if it cannot go on behind it.
+    fn follow(
+        &mut self,
+        index: usize,
+        header: &SegmentHeader,
+        anchor: &Anchor,
+        prefix: &mut Prefix,
+    ) -> Result<bool, LogError> {
+        if prefix.lsn.is_some_and(|lsn| lsn != header.first_lsn) && !planted(Fault::ScanPastGap) {
+            self.stop = if self.stop == Stop::End { Stop::Gap } else { self.stop };
+            return Ok(false);
+        }
+        self.stop = Stop::End;
+        let mut lsn = header.first_lsn;
+        let found = &self.files[index];
+        let reading = |error| LogError::storage("read", &found.path)(error);
+        let mut reader = Reader::new(Arc::clone(&found.file)).map_err(reading)?;
+        let mut offset = SEGMENT_HEADER_BYTES;
+        let mut crc = prefix.previous_crc.unwrap_or(0);
+        while offset + BLOCK_ALIGNMENT <= reader.length() {
+            let block = match reader.block_at(offset, anchor.store).map_err(reading)? {
+                Ok(block) => block,
+                Err(_) if planted(Fault::ScanPastGap) => {
+                    offset += BLOCK_ALIGNMENT;
+                    continue;
+                }
+                Err(invalid) => {
+                    self.stop = if invalid == Invalid::Magic { Stop::End } else { Stop::Torn(invalid) };
+                    break;
+                }
+            };
+            let head = block.header;
+            let is_ours = head.segment == header.id && head.open_epoch == anchor.open_epoch;
+            let is_next =
+                head.first_lsn == lsn && prefix.previous_crc.is_none_or(|crc| head.previous_crc == crc);
+            let is_lax = planted(Fault::ScanPastGap) || planted(Fault::NoEpoch) && head.first_lsn == lsn;
+            if !(is_ours && is_next || is_lax) {
+                self.stop = if is_ours { Stop::Gap } else { Stop::End };
+                break;
+            }
+            self.bytes += head.padded_bytes();
+            if head.end_lsn > anchor.base.0 {
+                self.extents.push(Extent { file: index, offset, end_lsn: head.end_lsn });
+            }
+            let numbered = block.frames().filter(|frame| frame.kind().is_some_and(FrameKind::takes_tsn));
+            let tsns = numbered.map(|frame| frame.header.seq);
+            self.next_tsn = Tsn(tsns.fold(self.next_tsn.0, |next, tsn| next.max(tsn + 1)));
+            (lsn, crc, prefix.previous_crc) = (head.end_lsn, head.crc, Some(head.crc));
+            offset += head.padded_bytes();
+        }
+        prefix.lsn = Some(lsn);
+        self.tail = Some((index, offset, crc));
+        Ok(true)
+    }
+
+    /// Looks at everything that was not read as part of the prefix. A whole block behind it that was written when
+    /// everything before was durable shows that the prefix is not torn but damaged; a block of a later open shows that
+    /// the anchor is not the newest.
+    fn look_behind(&self, anchor: &Anchor, truncate_damage: bool) -> Result<(), LogError> {
+        let mut damage: Option<(PathBuf, u64, Lsn)> = None;
+        let mut beyond = 0;
+        for (index, found) in self.files.iter().enumerate() {
+            let is_skipped = match found.role {
+                Role::Spent => true,
+                // Segments before the last one of the prefix end before the base, or are part of it.
+                Role::Segment(_) => self.tail.is_some_and(|(tail, ..)| index < tail),
+                Role::Unclear => planted(Fault::IgnoreHeaderless),
+                Role::TooNew => false,
+            };
+            if is_skipped {
+                continue;
+            }
+            let reading = |error| LogError::storage("read", &found.path)(error);
+            let mut reader = Reader::new(Arc::clone(&found.file)).map_err(reading)?;
+            let mut offset = match self.tail {
+                Some((tail, offset, _)) if tail == index => offset,
+                _ => SEGMENT_HEADER_BYTES,
+            };
+            while offset + BLOCK_ALIGNMENT <= reader.length() {
+                let at = offset;
+                offset += BLOCK_ALIGNMENT;
+                let Ok(head) = reader.header_at(at).map_err(reading)? else { continue };
+                let is_newer = head.open_epoch > anchor.open_epoch && !planted(Fault::EpochLate);
+                let is_beyond = head.open_epoch == anchor.open_epoch
+                    && head.follows_durable
+                    && head.first_lsn > self.end.0;
+                if !(is_newer || is_beyond) || reader.block_at(at, anchor.store).map_err(reading)?.is_err() {
+                    continue;
+                }
+                if is_newer {
+                    let reason =
+                        "it holds frames of a later open than the anchor knows: the newest anchor is lost";
+                    return Err(LogError::AnchorDamaged { path: found.path.clone(), reason });
+                }
+                beyond += 1;
+                damage.get_or_insert((found.path.clone(), at, Lsn(head.first_lsn)));
+            }
+        }
+        match damage {
+            Some((path, offset, lsn)) if !truncate_damage => {
+                Err(LogError::Corruption { path, offset, lsn, prefix: self.end, beyond })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A reader of one of the files.
+    pub(crate) fn reader(&self, file: usize) -> Result<Reader, LogError> {
+        let found = &self.files[file];
+        Reader::new(Arc::clone(&found.file)).map_err(LogError::storage("read", &found.path))
+    }
+
+    pub(crate) fn path(&self, file: usize) -> &Path {
+        &self.files[file].path
+    }
+}

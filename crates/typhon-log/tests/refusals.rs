@@ -1,0 +1,245 @@
+//! Wrong files, foreign versions, locks, missing files, missing rights, a full disk: said clearly, changing nothing,
+//! with a way out.
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use typhon_log::{Draft, LogError, Lsn, Opening, Options, Store};
+use typhon_store::sim::{Faults, SimIo};
+use typhon_store::{Io, PoolIo};
+use typhon_sync::Deadline;
+
+fn open(directory: &Path) -> Result<Opening, LogError> {
+    Store::open(Arc::new(PoolIo::new()), directory, Options::small(), b"")
+}
+
+/// A log with one durable frame, closed.
+fn log(folder: &tempfile::TempDir) -> PathBuf {
+    let directory = folder.path().join("log");
+    let log = open(&directory).unwrap().start(b"").unwrap();
+    log.commit(&Draft::commit(b"kept"), Deadline::INFINITE).unwrap();
+    directory
+}
+
+/// Names and bytes of everything in a directory.
+fn everything(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
+/// The error of opening, which names the path and a remedy and changes nothing.
+fn refused(directory: &Path, names: &[&str]) -> LogError {
+    let before = everything(directory);
+    let error = open(directory).unwrap_err();
+    let text = error.to_string();
+    for name in names {
+        assert!(text.contains(name), "{name} is not in: {text}");
+    }
+    assert_eq!(everything(directory), before, "{text}");
+    error
+}
+
+#[test]
+fn a_second_open_is_told_that_the_log_is_locked() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = log(&folder);
+    let held = open(&directory).unwrap();
+    assert!(matches!(refused(&directory, &["lock", "open elsewhere"]), LogError::Locked { .. }));
+    drop(held);
+    open(&directory).unwrap();
+}
+
+#[test]
+fn files_that_are_not_ours_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = log(&folder);
+    fs::write(directory.join("notes.txt"), "mine").unwrap();
+    fs::write(directory.join("7.wal"), "of another program").unwrap();
+    drop(open(&directory).unwrap().start(b"").unwrap());
+    assert_eq!(fs::read(directory.join("notes.txt")).unwrap(), b"mine");
+    assert_eq!(fs::read(directory.join("7.wal")).unwrap(), b"of another program");
+
+    fs::write(directory.join("0000000000000099.wal"), "%PDF-1.7 a report").unwrap();
+    assert!(matches!(refused(&directory, &["99.wal", "move it"]), LogError::Foreign { .. }));
+}
+
+#[test]
+fn a_foreign_anchor_a_short_one_and_a_missing_one_are_three_things() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = log(&folder);
+    let anchor = directory.join("anchor");
+    fs::write(&anchor, [b'x'; 8192]).unwrap();
+    assert!(matches!(refused(&directory, &["anchor", "move it"]), LogError::Foreign { .. }));
+    fs::write(&anchor, [0; 100]).unwrap();
+    assert!(matches!(refused(&directory, &["too short", "backup"]), LogError::AnchorDamaged { .. }));
+    fs::write(&anchor, [0; 8192]).unwrap();
+    assert!(matches!(refused(&directory, &["both slots", "backup"]), LogError::AnchorDamaged { .. }));
+    fs::remove_file(&anchor).unwrap();
+    assert!(matches!(refused(&directory, &["missing", "restore"]), LogError::AnchorMissing { .. }));
+}
+
+/// Rewrites a checksummed header with another version.
+fn set_version(path: &Path, at: usize, covered: usize, crc_at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at + 4] = 9;
+    let crc = crc32c::crc32c(&bytes[at..at + covered]);
+    bytes[at + crc_at..at + crc_at + 4].copy_from_slice(&crc.to_le_bytes());
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn other_versions_are_refused_with_both_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = log(&folder);
+    set_version(&directory.join("0000000000000001.wal"), 0, 60, 60);
+    assert!(matches!(refused(&directory, &["version 9", "version 1"]), LogError::Version { found: 9, .. }));
+
+    let folder = tempfile::tempdir().unwrap();
+    let directory = log(&folder);
+    set_version(&directory.join("anchor"), 4096, 4092, 4092);
+    assert!(matches!(refused(&directory, &["anchor", "version 9"]), LogError::Version { found: 9, .. }));
+}
+
+#[test]
+fn a_segment_of_another_database_is_refused() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (directory, foreign) = (log(&folder), log(&other));
+    let name = "0000000000000009.wal";
+    fs::copy(foreign.join("0000000000000001.wal"), directory.join(name)).unwrap();
+    assert!(matches!(refused(&directory, &[name, "belongs"]), LogError::ForeignStore { .. }));
+}
+
+#[test]
+fn a_missing_segment_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = log(&folder);
+    fs::remove_file(directory.join("0000000000000001.wal")).unwrap();
+    assert!(matches!(refused(&directory, &["missing", "4096"]), LogError::SegmentMissing { .. }));
+}
+
+#[test]
+fn a_file_in_place_of_the_directory_and_a_missing_parent_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "mine").unwrap();
+    let error = open(&file).unwrap_err().to_string();
+    assert!(error.contains("file") && error.contains("create"), "{error}");
+    let error = open(&folder.path().join("no/such")).unwrap_err().to_string();
+    assert!(error.contains("no/such"), "{error}");
+    assert_eq!(fs::read(&file).unwrap(), b"mine");
+}
+
+#[test]
+fn options_are_refused_all_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { ring_bytes: 5, segment_bytes: 1, waiters_write: false, ..Options::small() };
+    let error = Store::open(Arc::new(PoolIo::new()), &folder.path().join("log"), options, b"").unwrap_err();
+    let LogError::Options(faults) = &error else { panic!("{error}") };
+    assert_eq!(faults.len(), 3, "{error}");
+    assert!(!folder.path().join("log").exists());
+}
+
+// ---- while it is open
+
+fn simulated(options: Options) -> (SimIo, Store) {
+    let io = SimIo::new(1);
+    let store = Store::open(Arc::new(io.process()), Path::new("/db"), options, b"").unwrap();
+    (io, store.start(b"").unwrap())
+}
+
+#[test]
+fn b34_a_frame_larger_than_half_the_ring_is_refused_at_once() {
+    let (_, log) = simulated(Options::small());
+    let body = vec![0; 40_000];
+    let error = log.append(&Draft::commit(&body), Deadline::INFINITE).unwrap_err();
+    assert!(matches!(error, LogError::TooLarge { limit: 32_768, .. }), "{error}");
+    assert_eq!(error.code(), Some(7002));
+}
+
+#[test]
+fn t19_back_pressure_says_how_long_it_waited() {
+    // Space that somebody holds and does not spend: no writing makes room.
+    let (_, log) = simulated(Options::small());
+    let held = log.reserve(32_000, Deadline::EXPIRED).unwrap();
+    let error = log.reserve(1000, Deadline::from_timeout(Duration::from_millis(3))).unwrap_err();
+    let LogError::BackPressure { waited } = error else { panic!("{error}") };
+    assert!(waited >= Duration::from_millis(3));
+    // Whoever spends at once has the other half.
+    log.reserve_fence(32_000, Deadline::EXPIRED).unwrap();
+    drop(held);
+    log.reserve(32_000, Deadline::EXPIRED).unwrap();
+}
+
+#[test]
+fn t15_after_a_failed_write_nothing_is_accepted_and_what_was_acknowledged_stays() {
+    let (io, log) = simulated(Options::small());
+    let kept = log.commit(&Draft::commit(b"kept"), Deadline::EXPIRED).unwrap();
+    io.set_faults(Faults { sync_error: 1_000_000, ..Faults::default() });
+    let error = log.commit(&Draft::commit(b"lost"), Deadline::INFINITE).unwrap_err();
+    assert!(matches!(error, LogError::Failed { .. }) && error.to_string().contains("sync"), "{error}");
+    io.set_faults(Faults::default());
+    let error = log.append(&Draft::commit(b"more"), Deadline::INFINITE).unwrap_err();
+    assert_eq!(error.code(), Some(7003));
+    assert_eq!(log.watermarks().durable, kept.lsn);
+    log.wait_durable(kept.lsn, Deadline::EXPIRED).unwrap();
+    assert!(log.failure().is_some());
+}
+
+#[test]
+fn a_full_disk_stops_appends_until_there_is_room_and_fails_nothing() {
+    let options = Options { segment_bytes: 8 << 10, ring_bytes: 16 << 10, ..Options::small() };
+    let (io, log) = simulated(options);
+    log.commit(&Draft::commit(&[1; 3000]), Deadline::EXPIRED).unwrap();
+    io.set_faults(Faults { no_space: 1_000_000, ..Faults::default() });
+    let waiting = log.append(&Draft::commit(&[2; 3000]), Deadline::EXPIRED).unwrap();
+    let error = log.wait_durable(waiting.lsn, Deadline::INFINITE).unwrap_err();
+    assert!(
+        matches!(error, LogError::Full { .. }) && error.to_string().contains("free some space"),
+        "{error}"
+    );
+    assert_eq!(error.code(), Some(2004));
+    assert!(log.failure().is_none());
+    io.set_faults(Faults::default());
+    log.wait_durable(waiting.lsn, Deadline::INFINITE).unwrap();
+    log.commit(&Draft::commit(&[3; 3000]), Deadline::EXPIRED).unwrap();
+}
+
+#[test]
+fn a_log_that_has_reached_its_size_asks_for_a_checkpoint() {
+    let options = Options { segment_bytes: 8 << 10, max_bytes: 24 << 10, ..Options::small() };
+    let (_, log) = simulated(options);
+    let commit = |byte: u8| log.commit(&Draft::commit(&[byte; 3000]), Deadline::INFINITE);
+    let error = (0..4).find_map(|byte| commit(byte).err()).unwrap();
+    assert!(error.to_string().contains("checkpoint"), "{error}");
+    let pin = log.pin(Lsn::START);
+    assert_eq!(log.checkpoint(log.watermarks().durable, b"").unwrap(), 0, "pinned");
+    drop(pin);
+    assert!(log.checkpoint(log.watermarks().durable, b"").unwrap() > 0);
+    log.wait_durable(log.watermarks().appended, Deadline::INFINITE).unwrap();
+    commit(9).unwrap();
+}
+
+#[test]
+fn a_position_beyond_the_end_is_an_error_and_not_a_wait() {
+    let (_, log) = simulated(Options::small());
+    let beyond = Lsn(log.watermarks().appended.0 + 8);
+    assert!(matches!(log.wait_durable(beyond, Deadline::INFINITE), Err(LogError::Beyond { .. })));
+    assert!(matches!(log.checkpoint(beyond, b""), Err(LogError::Beyond { .. })));
+    assert!(matches!(log.checkpoint(log.watermarks().durable, &[0; 3000]), Err(LogError::UserBytes { .. })));
+}
+
+#[test]
+fn t7_the_log_stays_bounded_when_it_is_checkpointed() {
+    let options = Options { segment_bytes: 16 << 10, spare_segments: 1, ..Options::small() };
+    let (io, log) = simulated(options);
+    for _ in 0..200 {
+        log.commit(&Draft::commit(&[5; 2000]), Deadline::EXPIRED).unwrap();
+        log.checkpoint(log.watermarks().durable, b"").unwrap();
+    }
+    let files = io.list(Path::new("/db")).unwrap();
+    assert!(files.len() <= 6, "{files:?}");
+    assert!(log.size_bytes() <= 4 * (16 << 10));
+}
