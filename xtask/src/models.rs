@@ -1,5 +1,5 @@
-//! `cargo xtask models`: what ordinary tests of the profiler cannot see. The capture protocol under loom, the stress
-//! tests under AddressSanitizer, and the instructions of a call site whose kind is off.
+//! `cargo xtask models`: what ordinary tests cannot see. The protocols of recorder, locks and tick loop under loom, the
+//! recorder's stress tests under AddressSanitizer, and the instructions of a call site whose kind is off.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,21 +7,32 @@ use std::process::Command;
 
 use crate::{Outcome, workspace};
 
+/// The crate whose stress tests and call sites are looked at.
+const RECORDER: &str = "typhon-profiler";
 /// Most instructions that a call site may run to find that its kind is off.
 const OFF_INSTRUCTIONS_MAX: usize = 3;
 /// The functions of the example that are such call sites, and nothing else.
 const OFF_SITES: &[&str] = &["off_instant", "off_span"];
 
+/// Protocols that loom explores, each with planted faults that it has to find.
+const LOOM_TESTS: &[(&str, &[&str])] = &[
+    ("typhon-profiler", &["loom_capture"]),
+    ("typhon-sync", &["loom_locks", "loom_gates", "loom_epochs"]),
+    ("typhon-runtime", &["loom_dispatch", "loom_telemetry"]),
+];
+
 /// Runs all of it. Sanitizer and instructions are those of x86-64 Linux; elsewhere only the models run.
 pub(crate) fn run(_: &[String]) -> Outcome {
-    let mut loom = cargo("test", "loom");
-    loom.args(["--release", "--test", "loom_capture"]).env("RUSTFLAGS", "--cfg loom");
-    workspace::succeed(&mut loom)?;
+    for (package, tests) in LOOM_TESTS {
+        let mut loom = cargo("test", package, "loom");
+        loom.arg("--release").args(tests.iter().flat_map(|test| ["--test", test]));
+        workspace::succeed(loom.env("RUSTFLAGS", "--cfg loom"))?;
+    }
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         eprintln!("note: not x86-64 Linux: skipping AddressSanitizer and the count of instructions");
         return Ok(());
     }
-    let mut sanitizer = cargo("test", "asan");
+    let mut sanitizer = cargo("test", RECORDER, "asan");
     sanitizer.args(["--target", "x86_64-unknown-linux-gnu", "--test", "stress", "--test", "signal_and_fork"]);
     // The sanitizer is not stable, but part of every stable compiler.
     sanitizer.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
@@ -30,9 +41,9 @@ pub(crate) fn run(_: &[String]) -> Outcome {
     OFF_SITES.iter().try_for_each(|site| check(&assembly, site))
 }
 
-fn cargo(verb: &str, target: &str) -> Command {
+fn cargo(verb: &str, package: &str, target: &str) -> Command {
     let mut command = Command::new(env!("CARGO"));
-    command.current_dir(workspace::root()).args([verb, "-p", "typhon-profiler"]);
+    command.current_dir(workspace::root()).args([verb, "-p", package]);
     command.arg("--target-dir").arg(folder(target));
     command
 }
@@ -46,7 +57,7 @@ fn assembly() -> Result<String, String> {
     let examples = folder("off-cost").join("release/examples");
     // Earlier ones have other hashes in their names.
     let _ = fs::remove_dir_all(&examples);
-    let mut build = cargo("rustc", "off-cost");
+    let mut build = cargo("rustc", RECORDER, "off-cost");
     build.args([
         "--release",
         "--example",

@@ -57,7 +57,9 @@ fn a_seed_is_a_world_for_any_number_of_workers_recorded_or_not() {
 fn the_recording_names_tracks_phases_systems_and_queues() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = folder.path().join("run.typhon-trace");
-    demo(&output, &["--ticks", "70"]).expect(0);
+    demo(&output, &["--ticks", "70", "--workers", "2"]).expect(0);
+    let text = typhon(&["trace", "info", arg(&output)]).expect(0).stdout;
+    assert!(text.contains("workers 2") && text.contains("ticks 70 (200 Hz target)"), "{text}");
     let info = typhon(&["trace", "info", "--json", arg(&output)]).expect(0).json();
     assert_eq!(info["counts"]["ticks"], 70);
     let names = |table: &str| -> Vec<String> {

@@ -59,10 +59,12 @@ fn recorded(report: &Report) -> Vec<String> {
         None => "unknown (--scan)".to_owned(),
     };
     let ticks = report.ticks().map_or("unknown (--scan)".to_owned(), count);
-    let target = if header.base_tick_rate > 0.0 {
-        format!(" ({} Hz target)", header.base_tick_rate)
-    } else {
-        String::new()
+    let configured =
+        report.preamble.tables.runtime_config.as_ref().map(|config| config.base_tick_rate as f32);
+    let target = match (header.base_tick_rate, configured) {
+        (stated, _) if stated > 0.0 => format!(" ({stated} Hz target)"),
+        (_, Some(configured)) if configured > 0.0 => format!(" ({configured} Hz target)"),
+        _ => String::new(),
     };
     vec![created, format!("duration {length}"), format!("ticks {ticks}{target}")]
 }
@@ -75,10 +77,20 @@ fn engine(report: &Report) -> Vec<String> {
     };
     vec![
         name,
-        format!("workers {}", header.worker_count),
+        format!("workers {}", workers(report)),
         format!("systems {}", tables.systems.len()),
         format!("archetypes {}", tables.archetypes.len()),
     ]
+}
+
+/// Of a program that was described after its recording began, only the tables know.
+fn workers(report: &Report) -> i64 {
+    let configured =
+        report.preamble.tables.runtime_config.as_ref().map(|config| i64::from(config.worker_count));
+    match i64::from(report.preamble.header.worker_count) {
+        0 => configured.unwrap_or(0),
+        stated => stated,
+    }
 }
 
 /// The tracks in the order in which they run, then a line for each graph of systems.
