@@ -2,7 +2,7 @@
 //!
 //! Read it in this order:
 //!
-//! 1. [`world`]: the state, and nothing else. [`column`], [`trail`], [`food`], [`spider`] and [`ant`] are its parts.
+//! 1. [`world`]: the state, and nothing else. [`mod@column`], [`trail`], [`food`], [`spider`] and [`ant`] are its parts.
 //! 2. [`systems`]: what happens, one plain function each. They could be tested without any runtime, and are.
 //! 3. [`colony`]: the schedule. Every system declares what it touches, and the order follows from that.
 //! 4. [`view`] and [`storm`]: a picture for the terminal, and artificial load.
