@@ -13,7 +13,7 @@
 //!
 //! - [`Store`] is the log on its own: a directory with a lock, an anchor and segments. Start here.
 //! - [`Recovered`] and [`Log`] are the parts for a database that keeps the anchor in a page of its own.
-//! - [`format`] reads and checks bytes; `docs/log-format.md` is its description.
+//! - [`mod@format`] reads and checks bytes; `docs/log-format.md` is its description.
 //!
 //! What it is not: it does not know what frames mean, it has no readers while it is open, and it does not replicate.
 //!
