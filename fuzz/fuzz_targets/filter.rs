@@ -54,6 +54,12 @@ impl Facts for Sample {
     fn dur_ns(&self) -> Option<i64> {
         Some(50_000)
     }
+    fn self_ns(&self) -> Option<i64> {
+        Some(20_000)
+    }
+    fn depth(&self) -> Option<u32> {
+        Some(2)
+    }
     fn span_id(&self) -> Option<u64> {
         Some(u64::MAX)
     }

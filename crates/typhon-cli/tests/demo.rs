@@ -172,9 +172,13 @@ fn a_full_disk_is_said_and_what_fits_is_kept() {
     let script = "ulimit -f 100; exec \"$@\"";
     let run = Command::new("sh")
         .args(["-c", script, "sh", env!("CARGO_BIN_EXE_typhon")])
-        .args(["demo", "--ants", "2000", "--hz", "200", "--ticks", "400", "-o", arg(&output)])
+        .args(["demo", "--ants", "2000", "--hz", "200", "--ticks", "400", "--json", "-o", arg(&output)])
         .output()
         .expect("the shell runs");
+    let document: Value = serde_json::from_slice(&run.stdout).expect("one document");
+    schema::check(&document, "demo.json");
+    assert_eq!(document["losses"][0]["code"], "unwritten", "{document}");
+    assert_eq!(document["losses"][0]["count"], document["dropped"]);
     let said = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(74), "{said}");
     assert!(said.contains("not complete") && said.contains("could not be written"), "{said}");

@@ -17,11 +17,25 @@ use crate::systems::{self, Census, Step};
 use crate::view::{ROWS, View};
 use crate::world::{Tally, World};
 
+/// Events that were read from their queues since the world began. What happened and what was told are counted apart:
+/// a queue that lost an event would show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Told {
+    /// Loads taken from sources.
+    pub picked_up: u64,
+    /// Loads brought home.
+    pub delivered: u64,
+    /// Ants eaten.
+    pub died: u64,
+}
+
 /// What the colony can tell about itself after a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Events since the world began.
+    /// What happened to the world.
     pub tally: Tally,
+    /// What events told of it.
+    pub told: Told,
     /// The last full count; made every 60 ticks.
     pub census: Census,
 }
@@ -193,10 +207,14 @@ impl Colony {
             .writes_resource("Scents");
 
         let (world, report) = (Arc::clone(&self.world), Arc::clone(&self.report));
-        dag.callback_system("ColonyReport", move |_| {
-            if let Ok(mut report) = report.lock() {
-                report.tally = *world.tally.borrow();
-            }
+        let events = (picked_up.clone(), delivered.clone(), died.clone());
+        dag.callback_system("ColonyReport", move |ctx| -> SystemResult {
+            let mut report = report.lock().map_err(|_| "another system panicked while it reported")?;
+            report.tally = *world.tally.borrow();
+            report.told.picked_up += events.0.read(ctx)?.iter().count() as u64;
+            report.told.delivered += events.1.read(ctx)?.iter().count() as u64;
+            report.told.died += events.2.read(ctx)?.iter().count() as u64;
+            Ok(())
         })
         .phase("Report")
         .reads_events(&picked_up)
@@ -207,9 +225,7 @@ impl Colony {
         let (world, report) = (Arc::clone(&self.world), Arc::clone(&self.report));
         dag.callback_system("Census", move |_| -> SystemResult {
             let census = systems::census(&world)?;
-            if let Ok(mut report) = report.lock() {
-                report.census = census;
-            }
+            report.lock().map_err(|_| "another system panicked while it reported")?.census = census;
             Ok(())
         })
         .phase("Census")

@@ -28,4 +28,4 @@ pub mod trail;
 pub mod view;
 pub mod world;
 
-pub use colony::{Colony, Report};
+pub use colony::{Colony, Report, Told};

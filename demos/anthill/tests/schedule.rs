@@ -5,7 +5,7 @@ mod support;
 
 use std::time::Duration;
 
-use anthill::Colony;
+use anthill::{Colony, Report};
 use typhon::prelude::*;
 use typhon::schedule::{Schedule, ScheduleOptions};
 
@@ -27,6 +27,9 @@ fn hash_with_workers(workers: u8) -> Result<u64, Box<dyn std::error::Error>> {
         assert_eq!(outcome.failed_systems, 0, "tick {tick}");
     }
     runtime.shutdown()?;
+    let Report { tally, told, .. } = colony.report();
+    let happened = (tally.picked_up, tally.delivered, tally.died);
+    assert_eq!((told.picked_up, told.delivered, told.died), happened, "no event is lost");
     Ok(colony.world().hash())
 }
 

@@ -1,5 +1,5 @@
 //! What happens to the world, one function per system. They know the world and nothing of schedules; what they touch
-//! is declared in [`schedule`](crate::schedule).
+//! is declared in [`colony`](crate::colony).
 
 mod brood;
 mod census;

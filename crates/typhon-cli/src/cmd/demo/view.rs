@@ -127,15 +127,34 @@ pub(super) fn conclude(finished: &Finished<'_>, style: &Style) -> Result<(), Fai
     }
 }
 
+/// Records that are missing from the trace: a stable code, how many, and why.
+type Loss = (&'static str, u64, String);
+
 /// Records of the trace, and those that are missing from it.
-fn records(finished: &Finished<'_>) -> (u64, u64) {
-    let unwritten: u64 = finished.report.exporters.iter().map(|exporter| exporter.dropped_records).sum();
-    let written = finished.report.exporters.first().map_or(0, |exporter| exporter.records);
-    (written, finished.report.dropped_records + unwritten)
+fn records(finished: &Finished<'_>) -> (u64, Vec<Loss>) {
+    let report = &finished.report;
+    let written = report.exporters.first().map_or(0, |exporter| exporter.records);
+    let unwritten = report.exporters.iter().map(|exporter| {
+        let why = exporter.error.as_deref().unwrap_or("it did not keep up");
+        let lost = plural(exporter.dropped_records, "record");
+        (
+            "unwritten",
+            exporter.dropped_records,
+            format!("{lost} did not get into the file: {}", printable(why)),
+        )
+    });
+    let lost = plural(report.dropped_records, "record");
+    let dropped = ("dropped", report.dropped_records, format!("{lost} found no room in the buffers"));
+    (written, unwritten.chain([dropped]).filter(|(_, count, _)| *count > 0).collect())
 }
 
 fn to_json(finished: &Finished<'_>) -> Value {
-    let (records, dropped) = records(finished);
+    let (records, losses) = records(finished);
+    let dropped: u64 = losses.iter().map(|(_, count, _)| count).sum();
+    let losses: Vec<Value> = losses
+        .iter()
+        .map(|(code, count, message)| json!({ "code": code, "count": count, "message": message }))
+        .collect();
     let [p50, p95, p99, max] = finished.ticks.percentiles_ns(usize::MAX, [0.5, 0.95, 0.99, 1.0]);
     let (level, multiplier) = finished.ticks.worst();
     let tally = finished.world.report.tally;
@@ -146,7 +165,7 @@ fn to_json(finished: &Finished<'_>) -> Value {
         "records": records,
         "dropped": dropped,
         "durationNs": i64::try_from(finished.length.as_nanos()).unwrap_or(i64::MAX),
-        "losses": [],
+        "losses": losses,
         "workers": finished.world.workers,
         "ticks": {
             "count": finished.ticks.count(),
@@ -167,7 +186,7 @@ fn to_json(finished: &Finished<'_>) -> Value {
 }
 
 fn to_text(finished: &Finished<'_>) -> String {
-    let (records, dropped) = records(finished);
+    let (records, losses) = records(finished);
     let [p50, p99, max] = finished.ticks.percentiles_ns(usize::MAX, [0.5, 0.99, 1.0]);
     let (level, multiplier) = finished.ticks.worst();
     let tally = finished.world.report.tally;
@@ -197,11 +216,12 @@ fn to_text(finished: &Finished<'_>) -> String {
         count(finished.world.timer.missed_ticks),
         level_name(level),
     ));
-    text.push_str(&format!("trace   {path}  {}  {}", bytes(finished.file_bytes), plural(records, "record")));
-    match dropped {
-        0 => text.push('\n'),
-        lost => text.push_str(&format!(", {} lost\n", count(lost))),
-    }
+    text.push_str(&format!(
+        "trace   {path}  {}  {}\n",
+        bytes(finished.file_bytes),
+        plural(records, "record")
+    ));
+    losses.iter().for_each(|(_, _, why)| text.push_str(&format!("        ! {why}\n")));
     text.push_str(&format!(
         "\nWhere did the time go?\n  typhon trace stats {path} --by system\n  typhon trace stats {path}\n  \
          typhon trace info {path}\n  typhon trace export {path} -o anthill.perfetto-trace --to perfetto\n"
