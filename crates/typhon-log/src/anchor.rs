@@ -118,10 +118,10 @@ impl AnchorFile {
     ) -> Result<(), LogError> {
         let (path, new) = (Self::path(directory), directory.join("anchor.new"));
         match io.remove(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(LogError::storage("remove", &new)(error));
-            }
-            _ => {}
+            // What an interrupted creation left must be gone for good, or a crash may give *it* the name of the anchor.
+            Ok(()) => io.sync_dir(directory).map_err(LogError::storage("sync", directory))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(LogError::storage("remove", &new)(error)),
         }
         let file = io.open(&new, Open::cached(Access::Create)).map_err(LogError::storage("create", &new))?;
         let mut bytes = Buffer::zeroed(2 * SLOT_BYTES);

@@ -22,6 +22,19 @@ fn i6_random_worlds_recover_the_acknowledged_prefix() {
     assert!(crashes > 2 * WORLDS, "{crashes} crashes are too few to mean anything");
 }
 
+/// Worlds that once went wrong, and why.
+const REGRESSIONS: [(u64, &str); 1] =
+    [(1_004_659, "the rename of a new anchor survived, and took the remains of an older attempt with it")];
+
+#[test]
+fn worlds_that_once_went_wrong_do_not() {
+    for (seed, why) in REGRESSIONS {
+        if let Err((violation, story)) = random_world(seed, How::default()) {
+            panic!("{why}: seed {seed}: {violation:?}\n{}", story.join("\n"));
+        }
+    }
+}
+
 #[test]
 fn a_disk_that_lies_about_syncs_is_noticed() {
     let (seed, violation, _) =
