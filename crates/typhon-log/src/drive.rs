@@ -73,6 +73,12 @@ impl<W> DerefMut for Held<'_, W> {
 
 impl<W> Drop for Held<'_, W> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Half a step was made, and nobody knows which half.
+            #[cfg(not(loom))]
+            self.stream.fail();
+            return;
+        }
         self.guard = None;
         // After the writer is free: whoever registers from now on finds it free by itself.
         if !planted(Fault::NoBaton) {

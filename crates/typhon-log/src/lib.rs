@@ -63,6 +63,8 @@ pub mod format;
 mod gauges;
 #[cfg(not(loom))]
 mod log;
+#[cfg(loom)]
+pub mod model;
 #[cfg(not(loom))]
 mod names;
 mod numbers;

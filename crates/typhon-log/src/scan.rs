@@ -123,8 +123,7 @@ pub(crate) fn find(io: &dyn Io, directory: &Path, anchor: &Anchor) -> Result<Vec
 fn role(header: &[u8], name: Name, path: &Path, anchor: &Anchor) -> Result<Role, LogError> {
     let header = match SegmentHeader::decode(header) {
         Ok(header) => header,
-        // A header is written whole over zeros or an older header; something else was never ours.
-        Err(Invalid::Magic | Invalid::Length) if header.iter().take(4).any(|byte| *byte != 0) => {
+        Err(Invalid::Magic | Invalid::Length) if !SegmentHeader::may_have_begun(header) => {
             return Err(LogError::Foreign { path: path.to_owned() });
         }
         Err(Invalid::Version(found)) => {

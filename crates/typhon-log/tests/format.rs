@@ -48,7 +48,7 @@ fn block(of: &BlockOf, frames: &[Vec<u8>]) -> (Vec<u8>, u32) {
     bytes[40..44].copy_from_slice(&of.previous.to_le_bytes());
     bytes[44..48].copy_from_slice(&of.flags.to_le_bytes());
     let mut covered = bytes[..60].to_vec();
-    frames.iter().for_each(|frame| covered.extend_from_slice(&frame[..32]));
+    frames.iter().for_each(|frame| covered.extend_from_slice(&frame[..28]));
     let crc = crc32c::crc32c_append(crc32c::crc32c(&STORE), &covered);
     bytes[60..64].copy_from_slice(&crc.to_le_bytes());
     bytes.extend_from_slice(&payload);
@@ -218,6 +218,18 @@ fn a_block_of_a_later_open_shows_that_the_anchor_is_old() {
     put(&io, "0000000000000007.wal", &segment(7, 1 << 31, 4, &[block(&of, &[frame(1, 1 << 26, b"new")]).0]));
     let error = recover(&io).unwrap_err();
     assert!(matches!(error, LogError::AnchorDamaged { .. }), "{error}");
+}
+
+/// A torn write may leave whole frames of an older block of the same shape.
+#[test]
+fn l4_a_whole_frame_in_place_of_another_is_noticed() {
+    let of = BlockOf { first: 4096, segment: 1, epoch: 1, previous: 0, flags: 0 };
+    let (mut bytes, _) = block(&of, &[frame(1, 7, b"this"), frame(1, 8, b"new one")]);
+    Block::decode(&bytes, StoreId(STORE)).unwrap();
+    let old = frame(1, 3, b"old one");
+    let at = 64 + 40;
+    bytes[at..at + old.len()].copy_from_slice(&old);
+    assert_eq!(Block::decode(&bytes, StoreId(STORE)).unwrap_err(), Invalid::HeaderChecksum);
 }
 
 proptest! {

@@ -29,7 +29,7 @@ pub struct BlockHeader {
     pub previous_crc: u32,
     /// Everything before it was durable when it was written (bit 0 of the flags).
     pub follows_durable: bool,
-    /// Its own checksum, over the header and the headers of all frames.
+    /// Its own checksum, over the header and the headers of all frames without their checksums.
     pub crc: u32,
 }
 
@@ -94,11 +94,17 @@ pub(crate) fn seal(header: &BlockHeader, bytes: &mut [u8], store: StoreId) -> u3
     let mut rest = &bytes[BLOCK_HEADER_BYTES..header.length as usize];
     while rest.len() >= FRAME_HEADER_BYTES {
         let span = (u32_at(rest, 0) as usize).next_multiple_of(8);
-        crc = crc32c::crc32c_append(crc, &rest[..FRAME_HEADER_BYTES]);
+        crc = crc32c::crc32c_append(crc, listed(rest));
         rest = rest.get(span..).unwrap_or_default();
     }
     bytes[COVERED_BYTES..BLOCK_HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
     crc
+}
+
+/// What the checksum of a block covers of a frame: its header without the header's own checksum. With that it would
+/// cover nothing: bytes followed by their CRC take a CRC to the same value, whatever they are.
+fn listed(frame: &[u8]) -> &[u8] {
+    &frame[..FRAME_HEADER_BYTES - 4]
 }
 
 /// Blocks of another database never have a right checksum.
@@ -130,7 +136,7 @@ impl<'a> Block<'a> {
             if frames.next_frame()?.is_none() {
                 break;
             }
-            crc = crc32c::crc32c_append(crc, &before[..FRAME_HEADER_BYTES]);
+            crc = crc32c::crc32c_append(crc, listed(before));
             count += 1;
         }
         if count != header.frames {

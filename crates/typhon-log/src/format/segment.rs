@@ -32,6 +32,14 @@ impl SegmentHeader {
         self.id == 0
     }
 
+    /// May these be the first bytes of a file whose header was about to be written? It is written over zeros or an older
+    /// header, and a process may end after any byte of it. Anything else was never a segment.
+    pub fn may_have_begun(bytes: &[u8]) -> bool {
+        let first = &bytes[..bytes.len().min(MAGIC.len())];
+        let written = first.iter().zip(MAGIC).take_while(|(byte, magic)| **byte == *magic).count();
+        first[written..].iter().all(|byte| *byte == 0)
+    }
+
     /// Writes the header to the front of `bytes`, which has at least [`SegmentHeader::BYTES`].
     pub fn encode(&self, bytes: &mut [u8]) {
         bytes[..Self::BYTES].fill(0);
