@@ -1,4 +1,4 @@
-//! `cargo xtask models`: what ordinary tests cannot see. The protocols of recorder, locks and tick loop under loom, the
+//! `cargo xtask models`: what ordinary tests cannot see. The protocols of recorder, locks, tick loop and log under loom, the
 //! recorder's stress tests under AddressSanitizer, and the instructions of a call site whose kind is off.
 
 use std::fs;
@@ -19,6 +19,7 @@ const LOOM_TESTS: &[(&str, &[&str])] = &[
     ("typhon-profiler", &["loom_capture"]),
     ("typhon-sync", &["loom_locks", "loom_gates", "loom_epochs"]),
     ("typhon-runtime", &["loom_dispatch", "loom_telemetry"]),
+    ("typhon-log", &["loom_log"]),
 ];
 
 /// Runs all of it. Sanitizer and instructions are those of x86-64 Linux; elsewhere only the models run.
