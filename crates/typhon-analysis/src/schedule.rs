@@ -6,7 +6,7 @@ use crate::quantile::Durations;
 use std::collections::BTreeMap;
 use typhon_trace::event::{
     OverloadLevel, QueueTickEndView, RuntimePhaseSpanView, SchedulerOverloadDetectorView,
-    SchedulerSystemQueueWaitView, SkipReason, SystemSkippedView, TickPhase,
+    SchedulerSystemCompletionView, SchedulerSystemQueueWaitView, SkipReason, SystemSkippedView, TickPhase,
 };
 use typhon_trace::record::Record;
 use typhon_trace::registry::id;
@@ -126,7 +126,7 @@ impl Overload {
 pub struct Schedule {
     /// Time in each phase of the tick, by phase.
     pub phases: BTreeMap<TickPhase, Times>,
-    /// How often a system was skipped, by system and reason.
+    /// How often a system was skipped or, for the reason `Exception`, failed, by system and reason.
     pub skips: BTreeMap<(u16, SkipReason), u64>,
     /// Time from ready to started, by system.
     pub waits: BTreeMap<u16, Times>,
@@ -158,6 +158,7 @@ impl ScheduleCollector {
             kind,
             id::SYSTEM_SKIPPED
                 | id::SCHEDULER_SYSTEM_QUEUE_WAIT
+                | id::SCHEDULER_SYSTEM_COMPLETION
                 | id::SCHEDULER_OVERLOAD_DETECTOR
                 | id::RUNTIME_PHASE_SPAN
                 | id::QUEUE_TICK_END
@@ -173,6 +174,14 @@ impl ScheduleCollector {
             id::SYSTEM_SKIPPED => {
                 let skip = SystemSkippedView::new(record)?;
                 *entry(&mut self.skips, (skip.system_idx()?, skip.skip_reason()?))? += 1;
+            }
+            id::SCHEDULER_SYSTEM_COMPLETION => {
+                let completion = SchedulerSystemCompletionView::new(record)?;
+                let (system, reason) = (completion.sys_idx()?, completion.reason()?);
+                // What was skipped has a record of its own.
+                if reason == SkipReason::EXCEPTION {
+                    *entry(&mut self.skips, (system, reason))? += 1;
+                }
             }
             id::SCHEDULER_SYSTEM_QUEUE_WAIT => {
                 let wait = SchedulerSystemQueueWaitView::new(record)?;
@@ -308,6 +317,15 @@ mod tests {
             BTreeMap::from([((1, SkipReason(2)), 1), ((3, SkipReason(2)), 3), ((3, SkipReason(4)), 1)])
         );
         assert_eq!(schedule.left_out, 1, "a record too short to say what it is about");
+    }
+
+    #[test]
+    fn failures_are_counted_and_other_completions_are_not() {
+        let completion = |reason| instant(id::SCHEDULER_SYSTEM_COMPLETION, &[3, 0, reason, 9, 0, 0, 0]);
+        let failed = SkipReason::EXCEPTION;
+        let schedule =
+            collect(&[completion(0), completion(failed.0), completion(7), completion(failed.0)]).finish();
+        assert_eq!(schedule.skips, BTreeMap::from([((3, failed), 2)]));
     }
 
     #[test]

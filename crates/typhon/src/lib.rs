@@ -59,7 +59,8 @@
 //! ```
 //!
 //! To see where the time goes, run any such program with `TYPHON__PROFILER__TRACE=run.typhon-trace`: it writes that
-//! file, which the command `typhon trace` reads. No code is needed for it.
+//! file, which the command `typhon trace` reads. No code is needed for it. With `TYPHON__PROFILER__SCHEDULER__ENABLED=true`
+//! it also tells of queues, workers and overload.
 #![forbid(unsafe_code)]
 
 pub use typhon_engine::{Coded, Engine, EngineBuilder, ErrorCode, InvalidOptions, options, resources};

@@ -141,7 +141,7 @@ impl Walk {
         let (span_id, start) = (span.span_id, record.timestamp());
         let mut item = Item { start, length, span_id, ordinal, name: kind.into(), flags };
         let system = match kind {
-            id::SCHEDULER_CHUNK | id::SCHEDULER_SYSTEM_SINGLE_THREADED => system_index(record),
+            id::SCHEDULER_CHUNK => system_index(record),
             _ => None,
         };
         if let Some(index) = system {

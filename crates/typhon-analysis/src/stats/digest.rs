@@ -130,9 +130,7 @@ impl StatsQuery<'_> {
                 _ => keys.kind(kind),
             },
             GroupBy::System => match kind {
-                id::SCHEDULER_CHUNK | id::SCHEDULER_SYSTEM_SINGLE_THREADED => {
-                    keys.any(RowKey::System(system_index(record)?))
-                }
+                id::SCHEDULER_CHUNK => keys.any(RowKey::System(system_index(record)?)),
                 _ => return None,
             },
             GroupBy::Thread => keys.any(RowKey::Thread(match self.survey {

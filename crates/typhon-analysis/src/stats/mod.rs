@@ -37,7 +37,7 @@ pub enum GroupBy {
     Family,
     /// What a bar says: system, user text or kind.
     Name,
-    /// System of the schedule; only the spans in which a system runs (kinds 10 and 149) count.
+    /// System of the schedule; only its chunks (kind 10) count, not the span around those of a system that runs alone.
     System,
     /// Thread, by slot and time.
     Thread,

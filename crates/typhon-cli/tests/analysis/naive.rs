@@ -102,7 +102,7 @@ impl Recording {
         match group_by {
             "kind" => Some(record.kind.clone()),
             "family" => Some(record.family.clone()),
-            "system" => system.filter(|_| [10, 149].contains(&record.id)),
+            "system" => system.filter(|_| record.id == 10),
             "thread" => Some(threads.label(record.slot, record.start)),
             _ => match record.id {
                 10 => Some(system.unwrap_or(record.kind.clone())),

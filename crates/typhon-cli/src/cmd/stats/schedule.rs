@@ -116,7 +116,7 @@ fn skips(schedule: &Schedule, names: &Names<'_>) -> Option<Rows> {
         };
         (all, vec![printable(&names.system(system)).into_owned(), count(all), why.join(", ")])
     };
-    let titles = [("SKIPPED SYSTEM", Align::Left), ("TIMES", Align::Right), ("WHY", Align::Left)];
+    let titles = [("SKIPPED OR FAILED", Align::Left), ("TIMES", Align::Right), ("WHY", Align::Left)];
     table(&titles, by_system.into_iter().map(row).collect())
 }
 
