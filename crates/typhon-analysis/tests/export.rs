@@ -142,11 +142,13 @@ proptest! {
         is_in_recording_order in any::<bool>(),
         pending_spans in 1usize..60,
         pending_bytes in prop::sample::select(vec![1usize, 2_000, 64 << 20]),
+        depth in prop::sample::select(vec![0, 1, 3, 128]),
     ) {
         if is_in_recording_order {
             spans.sort_by_key(|(start, duration)| start + duration);
         }
-        let (sink, exported) = export(&file(&spans), ConvertLimits { pending_spans, pending_bytes });
+        let limits = ConvertLimits { pending_spans, pending_bytes, depth, ..ConvertLimits::default() };
+        let (sink, exported) = export(&file(&spans), limits);
         let mut expected: Vec<(i64, i64)> =
             spans.iter().map(|(start, duration)| (*start, start + duration)).collect();
         expected.sort_unstable();
@@ -177,6 +179,35 @@ fn a_parent_that_comes_after_its_settled_children_stays_in_its_lane() {
 #[test]
 fn thousands_of_overlapping_spans_get_a_row_each() {
     let spans: Vec<(i64, i64)> = (0..20_000).map(|n| (n, 200_000)).collect();
-    let (sink, exported) = export(&file(&spans), ConvertLimits::default());
+    let limits = ConvertLimits { overlap_rows: 20_000, ..ConvertLimits::default() };
+    let (sink, exported) = export(&file(&spans), limits);
     assert_eq!((exported.slices, sink.slices().len()), (20_000, 20_000));
+}
+
+/// Files of a few megabytes hold millions of equal spans. Only so many levels and rows are drawn; the others are counted.
+#[test]
+fn spans_beyond_the_depth_and_the_rows_are_counted() {
+    let spans = vec![(10, 50); 1_000];
+    let limits = ConvertLimits { pending_spans: 300, depth: 5, overlap_rows: 7, ..ConvertLimits::default() };
+    let (sink, exported) = export(&file(&spans), limits);
+    assert_eq!((exported.slices, exported.undrawn), (5 + 7, 1_000 - 5 - 7));
+    let in_lane = |place: &Place| matches!(place, Place::Thread(_));
+    assert_eq!(sink.places.iter().filter(|place| in_lane(place)).count(), 1);
+    assert_eq!(sink.places.len(), 1 + 7);
+    assert_eq!(
+        sink.events.iter().find(|(place, _)| in_lane(place)).map(|(_, events)| events.len()),
+        Some(10)
+    );
+    let later: Vec<(i64, i64)> = spans.into_iter().chain([(60, 5)]).collect();
+    assert_eq!(export(&file(&later), limits).1.slices, 5 + 7 + 1, "a free row is used again");
+}
+
+/// What waits is bounded by bytes too: the last span of a lane is written when its block must go, so its twin comes late.
+#[test]
+fn a_single_span_does_not_keep_its_block_in_memory() {
+    let mut spans: Vec<(i64, i64)> = (0..15).map(|n| (n * 10, 5)).collect();
+    spans.extend([(200, 100), (200, 100)]);
+    let (sink, _) = export(&file(&spans), ConvertLimits { pending_bytes: 1, ..ConvertLimits::default() });
+    let (without_limit, _) = export(&file(&spans), ConvertLimits::default());
+    assert_eq!((sink.places.len(), without_limit.places.len()), (2, 1));
 }

@@ -2,6 +2,7 @@
 
 use super::chrome::FlowEnd;
 use super::event::{Annotation, EventText, annotations};
+use super::pages::{Handle, Pages};
 use crate::facts::{RecordFacts, TimeWindow, TraceContext};
 use crate::filter::Filter;
 use crate::nesting::{LaneNesting, Nesting};
@@ -22,19 +23,27 @@ use typhon_trace::registry::{self, GaugeValueKind, id};
 /// Parents on other threads that are remembered for arrows; beyond, arrows are left out and counted.
 const MAX_LINKS: usize = 1 << 20;
 
-/// How much may wait for nesting, over all lanes. Beyond it the oldest spans are written, and spans that come too late
-/// after that go to overlap rows.
+/// What keeps memory and the written timeline small, whatever the trace holds.
+///
+/// When too much waits for nesting, the oldest spans are written, and spans that come too late after that go to overlap
+/// rows. So do spans that lie too deep. Spans for which there is no row left are not drawn but counted
+/// ([`Exported::undrawn`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConvertLimits {
-    /// Spans.
+    /// Spans that may wait, over all lanes.
     pub pending_spans: usize,
     /// Bytes of the decoded blocks they lie in.
     pub pending_bytes: usize,
+    /// Spans inside each other that a lane shows.
+    pub depth: u32,
+    /// Overlap rows, over all lanes.
+    pub overlap_rows: usize,
 }
 
 impl Default for ConvertLimits {
+    /// Viewers draw no more than a few hundred levels or thousand rows: what lies beyond these limits is of no use there.
     fn default() -> Self {
-        Self { pending_spans: 1 << 18, pending_bytes: 64 << 20 }
+        Self { pending_spans: 1 << 18, pending_bytes: 64 << 20, depth: 128, overlap_rows: 1 << 14 }
     }
 }
 
@@ -219,6 +228,8 @@ pub struct Exported {
     pub counters: u64,
     /// Slices made of ticks.
     pub ticks: u64,
+    /// Spans left out because all [`ConvertLimits::overlap_rows`] are taken where they lie.
+    pub undrawn: u64,
 }
 
 /// What ended a conversion early.
@@ -277,65 +288,6 @@ pub fn convert<S: Source + Send>(
     Ok(Some(Conversion { exported, outcome }))
 }
 
-/// Where the bytes of a waiting span are.
-#[derive(Debug, Clone, Copy)]
-struct Handle {
-    page: u32,
-    offset: u32,
-    thread: u32,
-}
-
-/// Decoded blocks of which spans are still waiting.
-#[derive(Default)]
-struct Pages {
-    pages: Vec<Page>,
-    free: Vec<u32>,
-    bytes: usize,
-}
-
-#[derive(Default)]
-struct Page {
-    bytes: Vec<u8>,
-    waiting: u32,
-}
-
-impl Pages {
-    /// Number of a page for a block of which no span waits yet.
-    fn reserve(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.pages.push(Page::default());
-            self.pages.len() as u32 - 1
-        })
-    }
-
-    fn fill(&mut self, page: u32, bytes: Vec<u8>, waiting: u32) {
-        self.bytes += bytes.len();
-        self.pages[page as usize] = Page { bytes, waiting };
-        if waiting == 0 {
-            self.clear(page);
-        }
-    }
-
-    fn record(&self, handle: Handle) -> Option<Record<'_>> {
-        Record::parse(&self.pages[handle.page as usize].bytes[handle.offset as usize..]).ok()
-    }
-
-    /// One of the page's spans waits no longer.
-    fn release(&mut self, page: u32) {
-        let waiting = &mut self.pages[page as usize].waiting;
-        *waiting -= 1;
-        if *waiting == 0 {
-            self.clear(page);
-        }
-    }
-
-    fn clear(&mut self, page: u32) {
-        let cleared = std::mem::take(&mut self.pages[page as usize]);
-        self.bytes -= cleared.bytes.len();
-        self.free.push(page);
-    }
-}
-
 struct Converter<'a, K> {
     query: ConvertQuery<'a>,
     out: Output<'a, K>,
@@ -358,6 +310,7 @@ impl<'a, K: EventSink> Converter<'a, K> {
             sink,
             places: HashSet::new(),
             overlaps: HashMap::new(),
+            overlap_rows: 0,
             exported: Exported::default(),
         };
         Self { query, out, lanes: BTreeMap::new(), pages: Pages::default(), pending: 0 }
@@ -403,47 +356,36 @@ impl<'a, K: EventSink> Converter<'a, K> {
         self.pending += waiting as usize;
         self.pages.fill(page, bytes, waiting);
         let limits = self.query.limits;
-        while (self.pending > limits.pending_spans || self.pages.bytes > limits.pending_bytes)
+        while (self.pending > limits.pending_spans || self.pages.bytes() > limits.pending_bytes)
             && self.settle_largest()?
         {}
         Ok(())
     }
 
-    /// `false` when no lane can be settled further.
+    /// Writes the older spans of the lane with the most; `false` when none waits.
     fn settle_largest(&mut self) -> io::Result<bool> {
-        let Some(lane) = self.lanes.values_mut().max_by_key(|lane| lane.pending()) else { return Ok(false) };
+        let Self { out, lanes, pages, pending, .. } = self;
+        let Some(lane) = lanes.values_mut().max_by_key(|lane| lane.pending()) else { return Ok(false) };
         let before = lane.pending();
-        let mut steps = Vec::new();
-        lane.settle_older(|step| steps.push(step));
-        self.pending -= before - lane.pending();
-        let progressed = lane.pending() < before;
-        self.write_steps(&steps)?;
-        Ok(progressed)
+        let mut written = Ok(());
+        lane.settle_older(|step| out.settled(pages, &step, &mut written));
+        if lane.pending() == before {
+            // A single span is no older than any other, but the block it lies in must go.
+            lane.settle_all(|step| out.settled(pages, &step, &mut written));
+        }
+        *pending -= before - lane.pending();
+        written.map(|()| before > 0)
     }
 
-    fn write_steps(&mut self, steps: &[Nesting<Handle>]) -> io::Result<()> {
-        for step in steps {
-            let (Nesting::Begin { span, .. } | Nesting::End { span, .. } | Nesting::Overflow { span, .. }) =
-                step;
-            let handle = span.item;
-            if let Some(record) = self.pages.record(handle) {
-                self.out.step(step, &record, handle.thread as usize)?;
-            }
-            if !matches!(step, Nesting::Begin { .. }) {
-                self.pages.release(handle.page);
-            }
+    fn finish(self) -> io::Result<Exported> {
+        let Self { mut out, lanes, mut pages, .. } = self;
+        let mut written = Ok(());
+        for mut lane in lanes.into_values() {
+            lane.settle_all(|step| out.settled(&mut pages, &step, &mut written));
         }
-        Ok(())
-    }
-
-    fn finish(mut self) -> io::Result<Exported> {
-        for (_, mut lane) in std::mem::take(&mut self.lanes) {
-            let mut steps = Vec::new();
-            lane.settle_all(|step| steps.push(step));
-            self.write_steps(&steps)?;
-        }
-        self.out.ticks()?;
-        Ok(self.out.exported)
+        written?;
+        out.ticks()?;
+        Ok(out.exported)
     }
 }
 
@@ -482,28 +424,41 @@ struct Output<'a, K> {
     places: HashSet<Place>,
     /// The overlap rows of each home place by the end of their last slice.
     overlaps: HashMap<Place, BTreeSet<(i64, usize)>>,
+    /// Their number over all places.
+    overlap_rows: usize,
     exported: Exported,
 }
 
 impl<K: EventSink> Output<'_, K> {
+    /// Writes a step of nesting unless an earlier one failed, and lets go of spans that have been written.
+    fn settled(&mut self, pages: &mut Pages, step: &Nesting<Handle>, written: &mut io::Result<()>) {
+        let (Nesting::Begin { span, .. } | Nesting::End { span, .. } | Nesting::Overflow { span, .. }) = step;
+        let handle = span.item;
+        if let (Ok(()), Some(record)) = (&written, pages.record(handle)) {
+            *written = self.step(step, &record, handle.thread as usize);
+        }
+        if !matches!(step, Nesting::Begin { .. }) {
+            pages.release(handle.page);
+        }
+    }
+
     fn step(&mut self, step: &Nesting<Handle>, record: &Record<'_>, thread: usize) -> io::Result<()> {
         let home = home(record, thread);
-        match step {
-            Nesting::Begin { is_late: true, .. } | Nesting::Overflow { .. } => {
-                self.overlapping(record, thread)
-            }
-            Nesting::Begin { .. } => {
+        let nests = |depth: u32, is_late: bool| !is_late && depth < self.query.limits.depth;
+        match *step {
+            Nesting::Begin { depth, is_late, .. } if nests(depth, is_late) => {
                 self.exported.slices += 1;
                 self.use_place(home)?;
                 let event = self.query.event(record);
                 self.sink.begin(home, self.query.ns(record.timestamp()), &event)
             }
-            // It was written whole when it began.
-            Nesting::End { is_late: true, .. } => Ok(()),
-            Nesting::End { span, .. } => {
+            Nesting::End { span, depth, is_late, .. } if nests(depth, is_late) => {
                 let event = self.query.event(record);
                 self.sink.end(home, self.query.ns(span.start), self.query.ns(span.end), &event)
             }
+            Nesting::Begin { .. } | Nesting::Overflow { .. } => self.overlapping(record, thread),
+            // It was written whole when it began.
+            Nesting::End { .. } => Ok(()),
         }
     }
 
@@ -519,7 +474,14 @@ impl<K: EventSink> Output<'_, K> {
                 rows.remove(&free);
                 free.1
             }
-            None => rows.len(),
+            None if self.overlap_rows == self.query.limits.overlap_rows => {
+                self.exported.undrawn += 1;
+                return Ok(());
+            }
+            None => {
+                self.overlap_rows += 1;
+                rows.len()
+            }
         };
         rows.insert((end, row));
         let place = if home == Place::Gc { Place::GcOverlap(row) } else { Place::Overlap { thread, row } };

@@ -7,6 +7,7 @@
 pub mod chrome;
 mod convert;
 mod event;
+mod pages;
 pub mod perfetto;
 mod protobuf;
 mod sinks;

@@ -1,5 +1,6 @@
 //! `trace export --to chrome`, read back with a parser that holds one event at a time.
 
+use crate::common::traces::{FIRST_TICKS, Records, Span, trace};
 use crate::common::{arg, recording, schema, typhon};
 use crate::naive::Recording;
 use serde::Deserialize;
@@ -171,4 +172,25 @@ fn filters_and_ranges_cut_an_export() {
     let dump = ["trace", "dump", "--kind", "SchedulerChunk", "--range", "0ms..100ms", "--json", arg(&path)];
     let expected = typhon(&dump).expect(0).json_lines().len() as u64;
     assert_eq!((summary["records"].as_u64(), count), (Some(expected), expected));
+}
+
+/// Equal spans compress so well that a small file holds millions; they can neither be drawn nor forgotten.
+#[test]
+fn spans_beyond_what_a_viewer_draws_are_counted_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut records = Records::default();
+    for id in 0..20_000 {
+        records = records.span(40, 1, FIRST_TICKS, Span { duration: 500, id, site: None, payload: &[] });
+    }
+    let (path, output) = (folder.path().join("same.typhon-trace"), folder.path().join("same.json"));
+    trace(&path, &[records]);
+    let run =
+        typhon(&["trace", "export", arg(&path), "-o", arg(&output), "--to", "chrome", "--json"]).expect(0);
+    let mut slices = 0;
+    read(&output, |event| slices += u64::from(matches!(event.ph, 'X' | 'b')));
+    assert_eq!(run.json()["records"], slices);
+    let undrawn = run.stderr.strip_prefix("warning: ").and_then(|text| text.split_once(" spans not drawn: "));
+    let undrawn: u64 =
+        undrawn.unwrap_or_else(|| panic!("{}", run.stderr)).0.replace(',', "").parse().unwrap();
+    assert!(slices >= 128 && slices + undrawn == 20_000, "{slices} + {undrawn}");
 }

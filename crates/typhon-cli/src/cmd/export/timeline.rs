@@ -69,8 +69,8 @@ pub(super) fn run(
     let sink = out.into_inner().map_err(|err| failed(&args.output, err.into_error()))?;
     sink.finish().map_err(|err| failed(&args.output, err))?;
     let written = output.finish()?;
-    remarks(args, style, written, &links);
     let exported = conversion.exported;
+    remarks(args, style, written, exported.undrawn, &links);
     let mut losses = conversion.outcome.notices;
     losses.retain(is_loss);
     Ok(Conclusion {
@@ -135,11 +135,17 @@ fn survey(
 }
 
 /// What the user should know and the numbers do not say.
-fn remarks(args: &Export, style: &Style, written: u64, links: &Links) {
+fn remarks(args: &Export, style: &Style, written: u64, undrawn: u64, links: &Links) {
     if args.to == Target::Chrome && !args.compress && written > chrome::WARN_BYTES {
         style.say(&format!(
             "warning: viewers of this format fail to load files of {}\n  -> a part with --range, or --to perfetto",
             bytes(written)
+        ));
+    }
+    if undrawn > 0 {
+        style.say(&format!(
+            "warning: {} not drawn: too many overlap without nesting\n  -> parts with --range or --where",
+            plural(undrawn, "span")
         ));
     }
     if links.left_out() > 0 {
