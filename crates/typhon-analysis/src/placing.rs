@@ -6,7 +6,7 @@
 //!
 //! **Invariants**
 //! - Parts come out in the order in which they went in, each with one [`Place`] per span, in the order of its records.
-//! - Memory is bounded: when too much waits, the older spans are settled; [`Placer::inexact`] counts those whose place
+//! - Memory is bounded: when too much waits, the older spans are settled; [`Placer::faults`] counts those whose place
 //!   may therefore be off ([`crate::nesting`]).
 
 use crate::nesting::LaneNesting;
@@ -21,6 +21,16 @@ pub struct Place {
     pub self_ticks: i64,
     /// Spans around it; 0 = outermost.
     pub depth: u32,
+}
+
+/// Spans of which the place may be off, because too much would have had to wait in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlaceFaults {
+    /// Self times that may be too large; see [`LaneNesting::inexact`].
+    pub inexact: u64,
+    /// Depths that are too small, each with those of the spans inside: they waited no longer when the span around them
+    /// arrived; see [`LaneNesting::enclosed_later`].
+    pub too_shallow: u64,
 }
 
 /// Bytes of records that may wait before the older spans are settled.
@@ -104,15 +114,12 @@ impl<P> Placer<P> {
         }
     }
 
-    /// Spans whose place may be off; see [`LaneNesting::inexact`].
-    pub fn inexact(&self) -> u64 {
-        self.lanes.values().map(LaneNesting::inexact).sum()
-    }
-
-    /// Intervals whose depth is too small, with that of the spans inside: they waited no longer when the span around them
-    /// arrived; see [`LaneNesting::enclosed_later`].
-    pub fn too_shallow(&self) -> u64 {
-        self.lanes.values().map(LaneNesting::enclosed_later).sum()
+    /// How many places may be off.
+    pub fn faults(&self) -> PlaceFaults {
+        PlaceFaults {
+            inexact: self.lanes.values().map(LaneNesting::inexact).sum(),
+            too_shallow: self.lanes.values().map(LaneNesting::enclosed_later).sum(),
+        }
     }
 
     /// Places the older spans of every lane, and all that wait in the older half of the parts.
@@ -170,7 +177,8 @@ mod tests {
         }
         placer.finish();
         out.extend(std::iter::from_fn(|| placer.pop()).map(|((index, _), places)| (index, places)));
-        (out, [placer.inexact(), placer.too_shallow()])
+        let faults = placer.faults();
+        (out, [faults.inexact, faults.too_shallow])
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::facts::{RecordFacts, TimeWindow, TraceContext};
 use crate::filter::Filter;
 use crate::nesting::{LaneNesting, Nesting};
 use crate::pipeline::{PipelineOptions, map_blocks};
-use crate::placing::{self, Placer};
+use crate::placing::{self, PlaceFaults, Placer};
 use crate::stats::copy_events;
 use crate::survey::Survey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -250,6 +250,8 @@ pub struct Conversion {
     pub exported: Exported,
     /// What reading found.
     pub outcome: Outcome,
+    /// Places that may be off, when the filter asks for places.
+    pub place_faults: PlaceFaults,
 }
 
 /// Converts a trace. `None` when `progress`, which gets the file offset reached, broke off.
@@ -284,8 +286,9 @@ pub fn convert<S: Source + Send>(
         placer.finish();
         converter.placed_blocks(placer)?;
     }
+    let place_faults = placer.as_ref().map(Placer::faults).unwrap_or_default();
     let exported = converter.finish()?;
-    Ok(Some(Conversion { exported, outcome }))
+    Ok(Some(Conversion { exported, outcome, place_faults }))
 }
 
 struct Converter<'a, K> {

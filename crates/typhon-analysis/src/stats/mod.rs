@@ -119,7 +119,10 @@ fn run_placed<S: Source + Send>(
     absorb_placed(&mut placer);
     let finish = |outcome| {
         let mut stats = collector.finish();
-        stats.too_shallow_spans = placer.too_shallow();
+        let faults = placer.faults();
+        stats.too_shallow_spans = faults.too_shallow;
+        // The same spans are nested twice, for the filter and for the table, and may be off in either.
+        stats.inexact_self_times = stats.inexact_self_times.max(faults.inexact);
         (stats, outcome)
     };
     Ok(outcome.map(finish))

@@ -15,6 +15,8 @@ use crate::output::units::{count, duration, plural};
 use serde_json::{Value, json};
 use std::path::Path;
 use typhon_analysis::diff::{Change, DiffOptions, DiffRow, Side, diff};
+use typhon_analysis::filter::Filter;
+use typhon_analysis::placing::PlaceFaults;
 
 /// Exit code when something changed.
 const CHANGED: u8 = 1;
@@ -55,6 +57,10 @@ fn side(
     let (file, _) = open_file_trace(path)?;
     let report = of_file(&file, path, &request, style)?;
     notices::warn(style, path, &report.notices);
+    if request.filter.as_ref().is_some_and(Filter::needs_places) {
+        let (inexact, too_shallow) = (report.stats.inexact_self_times, report.stats.too_shallow_spans);
+        notices::say_place_faults(style, PlaceFaults { inexact, too_shallow });
+    }
     Ok(report)
 }
 

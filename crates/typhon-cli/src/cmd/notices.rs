@@ -1,12 +1,12 @@
 //! Notices for people and as JSON.
 
 use super::input::suggested;
-use super::portions::PlaceFaults;
 use crate::output::escape::printable;
 use crate::output::stream::Style;
 use crate::output::units;
 use serde_json::{Value, json};
 use std::path::Path;
+use typhon_analysis::placing::PlaceFaults;
 use typhon_trace::{Notice, NoticeCode, Severity};
 
 /// `[{code,severity,offset,block,record,count,message,hint}]`.

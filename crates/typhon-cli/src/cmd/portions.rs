@@ -16,7 +16,7 @@ use typhon_analysis::beside::trace_of;
 use typhon_analysis::facts::{RecordFacts, TraceContext};
 use typhon_analysis::ordered::{Ordered, with_workers};
 use typhon_analysis::pipeline::{PipelineOptions, map_blocks};
-use typhon_analysis::placing::{Place, Placer};
+use typhon_analysis::placing::{Place, PlaceFaults, Placer};
 use typhon_analysis::stream_state::StreamState;
 use typhon_analysis::survey::Survey;
 use typhon_trace::reader::{
@@ -235,15 +235,6 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Spans of which the place may be off, because too much would have had to wait in memory.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct PlaceFaults {
-    /// Self times that may be too large.
-    pub(crate) inexact: u64,
-    /// Depths that are too small, each with those of the spans inside.
-    pub(crate) too_shallow: u64,
-}
-
 /// Holds portions back until their spans have a place, if anybody asks for places.
 struct Placing {
     placer: Option<Placer<Portion>>,
@@ -260,7 +251,7 @@ impl Placing {
         let Some(placer) = &mut self.placer else { return Ok(PlaceFaults::default()) };
         placer.finish();
         placed(placer).try_for_each(submit)?;
-        Ok(PlaceFaults { inexact: placer.inexact(), too_shallow: placer.too_shallow() })
+        Ok(placer.faults())
     }
 }
 

@@ -1,5 +1,6 @@
 //! `trace stats` over the recordings of the corpus.
 
+use crate::common::traces::{FIRST_TICKS, Records, Span, trace};
 use crate::common::{arg, command, corpora, recording, schema, typhon, typhon_with_stdin};
 use crate::naive::{GROUPS, Record, Recording, assert_rows};
 use serde_json::{Value, json};
@@ -370,5 +371,40 @@ fn a_narrow_terminal_gets_fewer_columns_and_is_told_so() {
     for line in text.lines() {
         let visible = escapes.replace_all(line, "");
         assert!(visible.trim_end().chars().count() <= 60, "{line}");
+    }
+}
+
+/// Spans that arrive long after their surroundings: their places are not exact, and no command that used them is silent.
+#[test]
+fn places_that_may_be_off_are_said_by_every_command_that_filters_by_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let payload = [b'x'; 60_000];
+    let span = |records: Records, id: u64, start: i64, duration: i64, payload: &[u8]| {
+        records.span(246, 1, FIRST_TICKS + start, Span { duration, id, site: None, payload })
+    };
+    // More bytes than may wait; then one span inside the first of them and one around several.
+    let mut blocks: Vec<Records> = (0..10)
+        .map(|block| {
+            let ids = block * 80..(block + 1) * 80;
+            ids.fold(Records::default(), |all, id| span(all, id, id as i64 * 10, 8, &payload))
+        })
+        .collect();
+    blocks.push(span(span(Records::default(), 900, 3, 2, b"in"), 901, 9, 5_000, b"around"));
+    let path = trace(&folder.path().join("late.typhon-trace"), &blocks);
+    let (output, filter) = (folder.path().join("out"), ["--where", "depth=7 self<1us"]);
+    let mut commands: Vec<Vec<&str>> = vec![vec!["dump", arg(&path)], vec!["diff", arg(&path), arg(&path)]];
+    for target in ["trace", "csv", "perfetto", "chrome"] {
+        commands.push(vec!["export", "--force", arg(&path), "-o", arg(&output), "--to", target]);
+    }
+    for command in commands {
+        let run = typhon(&[&["trace"], &command[..], &filter].concat()).expect(0);
+        let says = |what: &str| assert!(run.stderr.contains(what), "{command:?} {what}: {}", run.stderr);
+        says(" may be too large");
+        says(" are too small");
+    }
+    let report = stats(&path, &filter);
+    let losses = report["losses"].as_array().unwrap();
+    for what in ["inexact-self-times", "too-small-depths"] {
+        assert!(losses.iter().any(|loss| loss["what"] == what), "{what}: {losses:?}");
     }
 }

@@ -11,7 +11,7 @@ mod value;
 use crate::cli::{self, Format, Sort};
 use crate::cmd::input::{Input, shown};
 use crate::cmd::notices;
-use crate::cmd::portions::{Feed, Names, PlaceFaults, Portion, Text};
+use crate::cmd::portions::{Feed, Names, Portion, Text};
 use crate::cmd::selection::Selection;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
@@ -25,6 +25,7 @@ use sort::Sorter;
 use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 use std::path::Path;
+use typhon_analysis::placing::PlaceFaults;
 use typhon_trace::reader::Outcome;
 use typhon_trace::registry::{self, KindInfo};
 

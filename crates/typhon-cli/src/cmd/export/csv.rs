@@ -7,7 +7,7 @@ use crate::cmd::conclusion::Conclusion;
 use crate::cmd::dump::{Csv, Layout};
 use crate::cmd::input::{Input, shown};
 use crate::cmd::notices;
-use crate::cmd::portions::{Feed, PlaceFaults, Portion, Text};
+use crate::cmd::portions::{Feed, Portion, Text};
 use crate::failure::{Exit, Failure};
 use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
@@ -15,6 +15,7 @@ use crate::output::stream::Style;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use typhon_analysis::clock::Clock;
+use typhon_analysis::placing::PlaceFaults;
 use typhon_trace::repair::is_loss;
 
 pub(super) fn run(

@@ -4,6 +4,7 @@ use super::scope::Scope;
 use crate::cli::Export;
 use crate::cmd::conclusion::{Conclusion, check_closed};
 use crate::cmd::input::open_file_trace;
+use crate::cmd::notices;
 use crate::cmd::repair::recorded_ns;
 use crate::failure::Failure;
 use crate::output::file::OutputFile;
@@ -12,7 +13,7 @@ use crate::output::stream::Style;
 use std::fs::File;
 use typhon_analysis::clock::Clock;
 use typhon_analysis::facts::TraceContext;
-use typhon_analysis::placing::{Place, Placer};
+use typhon_analysis::placing::{Place, PlaceFaults, Placer};
 use typhon_trace::TraceError;
 use typhon_trace::event::{Gauge, InstantEvent, PerTickSnapshot, PerTickSnapshotView};
 use typhon_trace::reader::{BlockBuffer, Outcome, ReadOptions, Sections, TraceFile};
@@ -34,9 +35,10 @@ pub(super) fn run(
     };
     let output = create()?;
     let progress = Progress::new(style, "exporting", source.data().metadata().ok().map(|data| data.len()));
-    let (mut written, outcome) = cut(&source, scope.as_ref(), output.writer()?, progress)
+    let (mut written, outcome, faults) = cut(&source, scope.as_ref(), output.writer()?, progress)
         .map_err(|err| Failure::copying(&args.file, Some(&args.output), err))?;
     check_closed(&mut written, &args.output)?;
+    notices::say_place_faults(style, faults);
     Ok(Conclusion {
         command: "export",
         bytes: output.finish()?,
@@ -53,7 +55,7 @@ fn cut(
     scope: Option<&Scope>,
     sink: File,
     mut progress: Progress,
-) -> Result<(CloseReport, Outcome), TraceError> {
+) -> Result<(CloseReport, Outcome, PlaceFaults), TraceError> {
     let options = ReadOptions::default();
     let mut copy = TraceCopy::begin(source, &source.span_names(options)?, sink)?;
     let mut cutter = scope.map(|scope| Cutter::new(source, scope));
@@ -68,12 +70,13 @@ fn cut(
     let mut outcome = reader.finish()?;
     let mut sections = std::mem::take(&mut outcome.sections).or(source.sections());
     let is_whole = cutter.is_none() && !outcome.notices.iter().any(is_loss);
+    let mut faults = PlaceFaults::default();
     if let Some(mut cutter) = cutter {
-        cutter.finish(|records| copy.records(records))?;
+        faults = cutter.finish(|records| copy.records(records))?;
         cutter.cut_samples(&mut sections);
     }
     let (_, written) = copy.finish(sections, is_whole);
-    Ok((written, outcome))
+    Ok((written, outcome, faults))
 }
 
 /// Picks the records of a trace.
@@ -106,12 +109,16 @@ impl<'a> Cutter<'a> {
         self.placed(write)
     }
 
-    /// Hands on what was held back.
-    fn finish(&mut self, write: impl FnMut(&[u8]) -> Result<(), TraceError>) -> Result<(), TraceError> {
+    /// Hands on what was held back, and tells which places may be off.
+    fn finish(
+        &mut self,
+        write: impl FnMut(&[u8]) -> Result<(), TraceError>,
+    ) -> Result<PlaceFaults, TraceError> {
         if let Some(placer) = &mut self.placer {
             placer.finish();
         }
-        self.placed(write)
+        self.placed(write)?;
+        Ok(self.placer.as_ref().map(Placer::faults).unwrap_or_default())
     }
 
     fn placed(&mut self, mut write: impl FnMut(&[u8]) -> Result<(), TraceError>) -> Result<(), TraceError> {

@@ -4,6 +4,7 @@ use super::sink::Sink;
 use crate::cli::{Export, Target};
 use crate::cmd::conclusion::Conclusion;
 use crate::cmd::input::open_file_trace;
+use crate::cmd::notices;
 use crate::cmd::selection::parse_where;
 use crate::cmd::window::Window;
 use crate::failure::{Exit, Failure};
@@ -69,6 +70,7 @@ pub(super) fn run(
     let sink = out.into_inner().map_err(|err| failed(&args.output, err.into_error()))?;
     sink.finish().map_err(|err| failed(&args.output, err))?;
     let written = output.finish()?;
+    notices::say_place_faults(style, conversion.place_faults);
     let exported = conversion.exported;
     remarks(args, style, written, exported.undrawn, &links);
     let mut losses = conversion.outcome.notices;
