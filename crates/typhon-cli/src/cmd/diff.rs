@@ -31,8 +31,8 @@ pub(crate) fn run(args: &Diff, style: &Style) -> Result<u8, Failure> {
     }
     let options =
         DiffOptions { threshold: percent(&args.threshold)?, max_p: args.max_p, min_count: args.min_count };
-    let a = side(&args.a, [&args.range_a, &args.ticks_a], args, style)?;
-    let b = side(&args.b, [&args.range_b, &args.ticks_b], args, style)?;
+    let a = side(&args.a, "-a", [&args.range_a, &args.ticks_a], args, style)?;
+    let b = side(&args.b, "-b", [&args.range_b, &args.ticks_b], args, style)?;
     let rows = diff(&a.stats.rows, &b.stats.rows, options);
     let changed = rows.iter().filter(|row| row.change.is_significant()).count();
     if style.json {
@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Diff, style: &Style) -> Result<u8, Failure> {
 
 fn side(
     path: &Path,
+    suffix: &'static str,
     [range, ticks]: [&Option<String>; 2],
     args: &Diff,
     style: &Style,
@@ -52,7 +53,7 @@ fn side(
     let request = Request {
         group_by: group_by(args.by),
         filter: args.filter.as_deref().map(parse_where).transpose()?,
-        window: Window::new(range.as_deref(), ticks.as_deref())?,
+        window: Window::of_side(suffix, range.as_deref(), ticks.as_deref())?,
     };
     let (file, _) = open_file_trace(path)?;
     let report = of_file(&file, path, &request, style)?;

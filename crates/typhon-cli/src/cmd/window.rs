@@ -13,16 +13,27 @@ use typhon_analysis::survey::Survey;
 pub(crate) struct Window {
     time: Option<NumberRange>,
     ticks: Option<NumberRange>,
+    /// What the names of the options end with.
+    side: &'static str,
 }
 
 impl Window {
     /// From the texts of the two options.
     pub(crate) fn new(range: Option<&str>, ticks: Option<&str>) -> Result<Self, Failure> {
-        let time =
-            range.map(|text| filter::parse_time_range(text).map_err(|err| mistake("--range", text, &err)));
+        Self::of_side("", range, ticks)
+    }
+
+    /// The same of options with names that end with `side`, such as `-a`.
+    pub(crate) fn of_side(
+        side: &'static str,
+        range: Option<&str>,
+        ticks: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let fault = |option, text, err| mistake(&format!("--{option}{side}"), text, &err);
+        let time = range.map(|text| filter::parse_time_range(text).map_err(|err| fault("range", text, err)));
         let ticks =
-            ticks.map(|text| filter::parse_count_range(text).map_err(|err| mistake("--ticks", text, &err)));
-        Ok(Self { time: time.transpose()?, ticks: ticks.transpose()? })
+            ticks.map(|text| filter::parse_count_range(text).map_err(|err| fault("ticks", text, err)));
+        Ok(Self { time: time.transpose()?, ticks: ticks.transpose()?, side })
     }
 
     /// Is it less than the whole trace?
@@ -37,7 +48,7 @@ impl Window {
         }
         let everything = i64::MIN..i64::MAX;
         let touching = self.time.map_or(everything.clone(), |time| touching(&time, survey, clock));
-        let starting = self.ticks.map_or(Ok(everything), |ticks| starting(&ticks, survey))?;
+        let starting = self.ticks.map_or(Ok(everything), |ticks| starting(&ticks, self.side, survey))?;
         Ok(Some(TimeWindow { touching, starting }))
     }
 }
@@ -52,14 +63,17 @@ fn touching(time: &NumberRange, survey: &Survey, clock: Clock) -> Range<i64> {
 }
 
 /// From the start of the first tick to the start of the one after the last.
-fn starting(ticks: &NumberRange, survey: &Survey) -> Result<Range<i64>, Failure> {
+fn starting(ticks: &NumberRange, side: &str, survey: &Survey) -> Result<Range<i64>, Failure> {
     let number = |bound: Number| bound.as_f64().ceil() as i64;
     let first = ticks.from.map_or(0, number);
     // Tick 0 is what lies before the first tick.
     let start = if first <= 0 { Some(i64::MIN) } else { survey.ticks.start_of(first) };
     let Some(start) = start else {
-        return Err(Failure::usage(format!("--ticks starts behind the last tick, {}", last_tick(survey)))
-            .hint("`typhon trace stats` lists the worst ticks"));
+        return Err(Failure::usage(format!(
+            "--ticks{side} starts behind the last tick, {}",
+            last_tick(survey)
+        ))
+        .hint("`typhon trace stats` lists the worst ticks"));
     };
     let after = ticks.to.map(|to| number(to).saturating_add(i64::from(ticks.includes_end)));
     let end = after.and_then(|after| survey.ticks.start_of(after)).unwrap_or(i64::MAX);

@@ -137,6 +137,11 @@ fn mistakes_in_the_options_are_usage_errors() {
     for options in [["--threshold", "much"], ["--range-a", "1s"], ["--by", "colour"], ["--max-p", "2"]] {
         diff(&path, &path, &options).expect(64);
     }
+    let sided = [["--range-a", "1s"], ["--range-b", "nan..1s"], ["--ticks-a", "1e9"], ["--ticks-b", "x"]];
+    for [option, value] in sided {
+        let run = diff(&path, &path, &[option, value]).expect(64);
+        assert!(run.stderr.contains(option), "{}", run.stderr);
+    }
     typhon(&["trace", "diff", arg(&path), "/no/such/file"]).expect(66);
     typhon(&["trace", "diff", "-", arg(&path)]).expect(64);
 }
