@@ -9,6 +9,7 @@ mod model;
 mod names;
 mod rustfmt;
 mod statics;
+mod typescript;
 
 use std::{
     fs,
@@ -44,6 +45,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 fn write() -> Result<(), String> {
     for output in stale()? {
         let path = root().join(&output.path);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
         fs::write(&path, output.text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         println!("wrote {}", output.path);
     }
@@ -78,6 +82,7 @@ fn generate(registry: &Registry) -> Result<Vec<Output>, String> {
     events::check_modules(registry)?;
     let mut outputs = vec![
         Output { path: "docs/event-kinds.md".into(), text: docs::generate(registry) },
+        Output { path: "workbench-ui/src/generated/kinds.ts".into(), text: typescript::generate(registry) },
         rust("registry/generated", statics::generate(registry))?,
         rust("event/enums", events::enums(registry))?,
         rust("event/all", events::all(registry))?,
