@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("typhon-store", &[]),
     ("typhon-log", &["typhon-profiler", "typhon-sync", "typhon-store"]),
     ("typhon-analysis", &["typhon-trace"]),
+    ("typhon-workbench", &["typhon-trace", "typhon-analysis"]),
     ("anthill", &["typhon"]),
     (
         "typhon-cli",
