@@ -51,7 +51,9 @@ mod tests {
         assert_eq!(text.len(), 64);
         assert!(token.is(&text));
         assert!(!token.is(&other.to_text()) && !token.is("") && !token.is(&text[1..]));
-        assert!(!token.is(&format!("{text} ")) && !token.is(&text.to_uppercase().replace(char::is_numeric, "0")));
+        assert!(
+            !token.is(&format!("{text} ")) && !token.is(&text.to_uppercase().replace(char::is_numeric, "0"))
+        );
         for at in 0..text.len() {
             let mut wrong = text.clone().into_bytes();
             wrong[at] ^= 1;
