@@ -1,0 +1,3 @@
+export * from "./numbers";
+export * from "./text";
+export * from "./time";

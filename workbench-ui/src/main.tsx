@@ -1,0 +1,42 @@
+import { effect } from "@preact/signals";
+import { render } from "preact";
+import { report, search, selectEvent } from "./state/actions";
+import { applyLink, followAddress } from "./state/history";
+import { watchWindow } from "./state/motion";
+import { followSessions, socket, start } from "./state/sessions";
+import { activeId, theme } from "./state/store";
+import { startKeyboard } from "./keyboard/dispatch";
+import { App } from "./shell/App";
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/shell.css";
+import "./style/timeline.css";
+import "./style/panels.css";
+
+const target = {
+  openSession: (id: string) => {
+    activeId.value = id;
+  },
+  selectEvent: (event: string) => void selectEvent(event, { show: false, remember: false }),
+  search: (text: string) => void search(text),
+};
+
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+function showTheme(): void {
+  const isDark = theme.value === "dark" || (theme.value === "system" && prefersDark.matches);
+  document.documentElement.dataset["theme"] = isDark ? "dark" : "light";
+}
+effect(showTheme);
+prefersDark.addEventListener("change", showTheme);
+
+const link = followAddress(target, () => location.reload());
+watchWindow();
+startKeyboard();
+const root = document.getElementById("app");
+if (root) render(<App />, root);
+void start()
+  .then(() => {
+    followSessions(link, () => applyLink(link, target));
+    socket.connect();
+  })
+  .catch(report);

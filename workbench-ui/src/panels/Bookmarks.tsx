@@ -1,0 +1,3 @@
+export function Bookmarks() {
+  return null;
+}

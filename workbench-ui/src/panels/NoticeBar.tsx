@@ -1,0 +1,3 @@
+export function NoticeBar() {
+  return null;
+}

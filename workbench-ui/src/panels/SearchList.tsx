@@ -1,0 +1,3 @@
+export function SearchList() {
+  return null;
+}

@@ -1,0 +1,3 @@
+export function Statistics() {
+  return null;
+}

@@ -1,0 +1,3 @@
+export function TopSpans() {
+  return null;
+}

@@ -1,0 +1,256 @@
+/** The ways in which the store changes. */
+
+import { batch } from "@preact/signals";
+import { ApiError, isAbort } from "../protocol/http";
+import { Latest } from "../protocol/latest";
+import type * as t from "../protocol/types";
+import { pushHistory, replaceHistory } from "./history";
+import { glideTo, stopGlide } from "./motion";
+import { saveSettings } from "./settings";
+import { socket } from "./sessions";
+import * as s from "./store";
+
+const MIN_WINDOW_NS = 1;
+
+/** The window nearest to a wish: within the trace, at least 1 ns long, of the same length where possible. */
+export function clampWindow({ fromNs, toNs }: s.Range, whole: s.Range): s.Range {
+  const length = Math.min(Math.max(toNs - fromNs, MIN_WINDOW_NS), whole.toNs - whole.fromNs);
+  const from = Math.min(Math.max(fromNs, whole.fromNs), whole.toNs - length);
+  return { fromNs: from, toNs: from + length };
+}
+
+export interface Move {
+  /** Motion of 120 ms, for keys and buttons. */
+  glide?: boolean;
+  /** Back returns to where it was before. */
+  remember?: boolean;
+}
+
+/** Shows a range of time. */
+export function setWindow(range: s.Range, { glide = false, remember = false }: Move = {}): void {
+  const target = clampWindow(range, s.wholeRange.value);
+  if (remember) pushHistory();
+  if (glide) return glideTo(target);
+  stopGlide();
+  s.timeWindow.value = target;
+}
+
+/** Zooms about a moment, by default the middle; a factor above 1 shows less time. */
+export function zoom(factor: number, aboutNs?: number, move: Move = {}): void {
+  const { fromNs, toNs } = s.timeWindow.value;
+  const about = aboutNs ?? (fromNs + toNs) / 2;
+  const length = Math.min(Math.max((toNs - fromNs) / factor, MIN_WINDOW_NS), s.wholeRange.value.toNs);
+  const share = (about - fromNs) / (toNs - fromNs);
+  const from = about - share * length;
+  setWindow({ fromNs: from, toNs: from + length }, move);
+}
+
+/** Moves the window by a share of its length. */
+export function pan(share: number, move: Move = {}): void {
+  const { fromNs, toNs } = s.timeWindow.value;
+  const by = (toNs - fromNs) * share;
+  setWindow({ fromNs: fromNs + by, toNs: toNs + by }, move);
+}
+
+export function showWhole(): void {
+  setWindow(s.wholeRange.value, { glide: true, remember: true });
+}
+
+/** Shows a range with some room at both sides. */
+export function showRange({ fromNs, toNs }: s.Range, room = 0.1): void {
+  const margin = Math.max((toNs - fromNs) * room, 1);
+  setWindow({ fromNs: fromNs - margin, toNs: toNs + margin }, { glide: true, remember: true });
+}
+
+/** Fits what is selected. */
+export function showSelection(): void {
+  const all = s.selection.value;
+  if (all.length === 0) return;
+  const fromNs = Math.min(...all.map((one) => one.startNs));
+  const toNs = Math.max(...all.map((one) => one.startNs + one.durationNs));
+  showRange({ fromNs, toNs });
+}
+
+/** Moves the window so that a range can be seen, without zooming unless it does not fit. */
+export function reveal({ fromNs, toNs }: s.Range): void {
+  const window = s.timeWindow.value;
+  if (fromNs >= window.fromNs && toNs <= window.toNs) return;
+  const length = window.toNs - window.fromNs;
+  if (toNs - fromNs > length) return showRange({ fromNs, toNs });
+  const middle = (fromNs + toNs) / 2;
+  setWindow({ fromNs: middle - length / 2, toNs: middle + length / 2 }, { glide: true, remember: true });
+}
+
+/** Shows a tick by its place in the table. */
+export function showTick(place: number): void {
+  const { startNs, durationNs, numbers } = s.ticks.value;
+  const start = startNs[place];
+  if (start === undefined) return;
+  showRange({ fromNs: start, toNs: start + Math.max(durationNs[place] ?? 0, 1) });
+  announce(`Tick ${numbers[place]}`);
+}
+
+/** Previous (-1) or next (1) tick. */
+export function stepTick(by: -1 | 1): void {
+  const { placeAt, startNs } = s.ticks.value;
+  const { fromNs, toNs } = s.timeWindow.value;
+  const here = placeAt((fromNs + toNs) / 2);
+  showTick(Math.min(Math.max(here + by, 0), startNs.length - 1));
+}
+
+/** The next slower (1) or less slow (-1) tick than the one in the middle of the window. */
+export function stepSlowTick(by: -1 | 1): void {
+  const { placeAt, durationNs } = s.ticks.value;
+  const { fromNs, toNs } = s.timeWindow.value;
+  const order = durationNs.map((_, place) => place).sort((a, b) => (durationNs[b] ?? 0) - (durationNs[a] ?? 0) || a - b);
+  const rank = order.indexOf(placeAt((fromNs + toNs) / 2));
+  const next = order[rank < 0 ? 0 : rank - by];
+  if (next !== undefined) showTick(next);
+}
+
+const looking = new Latest();
+
+/** Selects entries; asks the server for the event behind the last one. Back undoes it. */
+export function select(entries: s.Selected[], { add = false, remember = true }: { add?: boolean; remember?: boolean } = {}): void {
+  if (remember) pushHistory();
+  const isSame = (a: s.Selected, b: s.Selected) =>
+    a.place !== null && b.place !== null
+      ? a.place.lane === b.place.lane && a.place.row === b.place.row && a.place.index === b.place.index
+      : a.event === b.event;
+  const kept = add ? s.selection.value.filter((one) => !entries.some((other) => isSame(one, other))) : [];
+  batch(() => {
+    s.selection.value = [...kept, ...entries];
+    const last = entries[entries.length - 1];
+    if (last?.place) s.focused.value = last.place;
+  });
+  replaceHistory();
+  void looking.run(nameSelection).catch(report);
+}
+
+/** Fills in the events of entries that tiles know by their place only. */
+async function nameSelection(signal: AbortSignal): Promise<void> {
+  const api = s.sessionApi.value;
+  if (api === null) return;
+  for (const one of s.selection.value) {
+    if (one.event !== null || one.place === null) continue;
+    const detail = await api.at(one.place, signal);
+    if (signal.aborted) return;
+    const named = { ...one, event: detail.event, startNs: detail.startNs, durationNs: Math.max(detail.durationNs ?? 0, 0) };
+    s.selection.value = s.selection.value.map((other) => (other === one ? named : other));
+  }
+  replaceHistory();
+}
+
+/** Selects an event by its id, wherever it is, and shows it. */
+export async function selectEvent(event: string, { show = true, remember = true } = {}): Promise<void> {
+  const api = s.sessionApi.value;
+  if (api === null) return;
+  try {
+    const detail = await api.event(event);
+    const durationNs = Math.max(detail.durationNs ?? 0, 0);
+    const name = s.names.value.texts.indexOf(detail.name);
+    select([{ event, place: detail.place, startNs: detail.startNs, durationNs, name }], { remember });
+    if (show) reveal({ fromNs: detail.startNs, toNs: detail.startNs + durationNs });
+  } catch (error) {
+    report(error);
+  }
+}
+
+export function clearSelection(): void {
+  if (s.selection.value.length === 0) return;
+  pushHistory();
+  s.selection.value = [];
+  replaceHistory();
+}
+
+const searching = new Latest();
+
+/** Evaluates a filter over the whole trace; an empty text ends the search. */
+export async function search(text: string): Promise<void> {
+  const trimmed = text.trim();
+  const session = s.activeId.value;
+  if (trimmed === "" || session === null) {
+    searching.abort();
+    s.filter.value = { is: "none" };
+    s.hitAt.value = null;
+    return replaceHistory();
+  }
+  s.filter.value = { is: "running", text: trimmed, done: 0, total: 1 };
+  s.hitAt.value = null;
+  try {
+    const info = await searching.run((signal) =>
+      socket.setFilter(session, trimmed, signal, (done, total) => {
+        s.filter.value = { is: "running", text: trimmed, done, total };
+      }),
+    );
+    if (info === undefined) return;
+    s.filter.value = { is: "ready", text: trimmed, filterId: info.filterId, matches: info.matches };
+    replaceHistory();
+  } catch (error) {
+    if (isAbort(error)) return;
+    const problem = error instanceof ApiError ? error.problem : { status: 0, code: "internal", detail: String(error) };
+    s.filter.value = { is: "failed", text: trimmed, problem };
+  }
+}
+
+export function setTheme(theme: s.Theme): void {
+  s.theme.value = theme;
+  saveSettings();
+}
+
+export function setColourMode(mode: s.ColourMode): void {
+  s.colourMode.value = mode;
+  replaceHistory();
+  saveSettings();
+}
+
+export function setTimeDisplay(display: typeof s.timeDisplay.value): void {
+  s.timeDisplay.value = display;
+  saveSettings();
+}
+
+export function setLayout(change: Partial<s.Layout>): void {
+  s.layout.value = { ...s.layout.value, ...change };
+  replaceHistory();
+  saveSettings();
+}
+
+export function setLaneView(change: Partial<s.LaneView>): void {
+  s.laneView.value = { ...s.laneView.value, ...change };
+  saveSettings();
+}
+
+/** Adds a lane to one of the lists of the lane view, or takes it out. */
+export function toggleLane(list: "pinned" | "hidden" | "collapsed" | "fitted", key: string): void {
+  const now = s.laneView.value[list];
+  setLaneView({ [list]: now.includes(key) ? now.filter((other) => other !== key) : [...now, key] });
+}
+
+export function cycleHeight(key: string): void {
+  const next = { summary: "normal", normal: "double", double: "summary" } as const;
+  const { heights } = s.laneView.value;
+  setLaneView({ heights: { ...heights, [key]: next[heights[key] ?? "normal"] } });
+}
+
+/** Replaces all bookmarks of the trace. */
+export async function putBookmarks(bookmarks: t.Bookmark[]): Promise<void> {
+  const api = s.sessionApi.value;
+  if (api === null) return;
+  try {
+    s.bookmarks.value = (await api.putBookmarks(bookmarks)).bookmarks;
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** Says something to screen readers. */
+export function announce(text: string): void {
+  s.announcement.value = text;
+}
+
+/** Shows what went wrong; what was given up on purpose is no problem. */
+export function report(error: unknown): void {
+  if (isAbort(error)) return;
+  const detail = error instanceof Error ? error.message : String(error);
+  s.lastProblem.value = error instanceof ApiError ? error.problem : { status: 0, code: "internal", detail };
+}

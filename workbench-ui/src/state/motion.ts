@@ -1,0 +1,58 @@
+/** Motion of the window for keys and buttons, and the moment when it rests. */
+
+import { effect } from "@preact/signals";
+import { replaceHistory } from "./history";
+import { type Range, settledWindow, timeWindow } from "./store";
+
+/** Panels ask the server for a window only when it has been still for this long. */
+const SETTLE_MS = 120;
+
+let frame: number | undefined;
+
+export function stopGlide(): void {
+  if (frame !== undefined) cancelAnimationFrame(frame);
+  frame = undefined;
+}
+
+function durationMs(): number {
+  const token = getComputedStyle(document.documentElement).getPropertyValue("--m-move");
+  return Number.parseFloat(token) || 0;
+}
+
+/** The easing of `--m-ease`, near enough: fast at first, slow at the end. */
+function ease(share: number): number {
+  return 1 - (1 - share) ** 3;
+}
+
+/** Moves to a range; at once when motion is to be reduced. */
+export function glideTo(target: Range): void {
+  stopGlide();
+  const length = durationMs();
+  if (length === 0) {
+    timeWindow.value = target;
+    return;
+  }
+  const from = timeWindow.value;
+  const start = performance.now();
+  const step = (now: number) => {
+    const share = Math.min(Math.max((now - start) / length, 0), 1);
+    const eased = ease(share);
+    const between = (a: number, b: number) => (share === 1 ? b : a + (b - a) * eased);
+    timeWindow.value = { fromNs: between(from.fromNs, target.fromNs), toNs: between(from.toNs, target.toNs) };
+    frame = share < 1 ? requestAnimationFrame(step) : undefined;
+  };
+  frame = requestAnimationFrame(step);
+}
+
+/** Keeps {@link settledWindow} and the address bar up to date. */
+export function watchWindow(): () => void {
+  let timer: number | undefined;
+  return effect(() => {
+    const window = timeWindow.value;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      settledWindow.value = window;
+      replaceHistory();
+    }, SETTLE_MS) as unknown as number;
+  });
+}
