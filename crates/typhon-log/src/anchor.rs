@@ -143,17 +143,33 @@ impl AnchorFile {
             file.drop_cache().map_err(LogError::storage("read", &path))?;
             io.sync_dir(directory).map_err(LogError::storage("sync", directory))?;
         }
+        let (index, current) = Self::newest(&*file, &path)?;
+        Ok(Self { file, path, current, index, has_failed: false })
+    }
+
+    /// What the file says, without making sure of it: for looking at a log that somebody else may have open.
+    pub(crate) fn peek(io: &dyn Io, directory: &Path) -> Result<(Anchor, u64, usize), LogError> {
+        let path = Self::path(directory);
+        let file = io.open(&path, Open::cached(Access::Read)).map_err(LogError::storage("open", &path))?;
+        let (_, slot) = Self::newest(&*file, &path)?;
+        Ok((slot.anchor, slot.generation, slot.state.len()))
+    }
+
+    /// The right slot with the highest generation, and which of the two it is.
+    fn newest(file: &dyn File, path: &Path) -> Result<(usize, Slot), LogError> {
         let mut bytes = Buffer::zeroed(2 * SLOT_BYTES);
-        let is_long = file.length().map_err(LogError::storage("read", &path))? >= 2 * SLOT_BYTES as u64;
+        let is_long = file.length().map_err(LogError::storage("read", path))? >= 2 * SLOT_BYTES as u64;
         if !is_long {
-            return Err(LogError::AnchorDamaged { path, reason: "the file is too short" });
+            return Err(LogError::AnchorDamaged { path: path.to_owned(), reason: "the file is too short" });
         }
-        read_exact_at(&*file, &mut bytes, 0).map_err(LogError::storage("read", &path))?;
+        read_exact_at(file, &mut bytes, 0).map_err(LogError::storage("read", path))?;
         let slots = bytes.chunks_exact(SLOT_BYTES).map(Slot::decode).enumerate();
         let mut newest: Option<(usize, Slot)> = None;
         for (index, slot) in slots {
             match slot {
-                Some(Err(found)) => return Err(LogError::Version { path, found, expected: FORMAT_VERSION }),
+                Some(Err(found)) => {
+                    return Err(LogError::Version { path: path.to_owned(), found, expected: FORMAT_VERSION });
+                }
                 Some(Ok(slot))
                     if newest.as_ref().is_none_or(|(_, other)| slot.generation > other.generation) =>
                 {
@@ -162,15 +178,14 @@ impl AnchorFile {
                 _ => {}
             }
         }
-        let Some((index, current)) = newest else {
-            let is_ours = bytes[..4] == MAGIC || bytes[..4] == [0; 4];
-            return Err(if is_ours {
+        newest.ok_or_else(|| {
+            let path = path.to_owned();
+            if bytes[..4] == MAGIC || bytes[..4] == [0; 4] {
                 LogError::AnchorDamaged { path, reason: "both slots are damaged" }
             } else {
                 LogError::Foreign { path }
-            });
-        };
-        Ok(Self { file, path, current, index, has_failed: false })
+            }
+        })
     }
 
     pub(crate) fn anchor(&self) -> &Anchor {

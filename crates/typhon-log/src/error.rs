@@ -15,7 +15,7 @@ pub enum LogError {
     #[error("options of the log: {}", .0.join("; "))]
     Options(Vec<String>),
     /// Storage refused before anything was promised.
-    #[error("cannot {doing} {}: {source}", path.display())]
+    #[error("cannot {doing} {}: {source}{}", path.display(), remedy(source))]
     Storage {
         /// What was tried.
         doing: &'static str,
@@ -55,6 +55,24 @@ pub enum LogError {
         found: StoreId,
         /// The database that is being opened.
         expected: StoreId,
+    },
+    /// Neither an anchor nor a segment is there.
+    #[error("{} holds no log: there is neither an anchor nor a segment", path.display())]
+    NotALog {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A log has come to the end of its numbers, which no use of it can bring about: its files were made up.
+    #[error(
+        "{what} {number} is beyond {limit}, where this log ends. Nothing was changed: restore it from a backup"
+    )]
+    Exhausted {
+        /// Which number.
+        what: &'static str,
+        /// How far it has come.
+        number: u64,
+        /// The highest with which a log still opens.
+        limit: u64,
     },
     /// There are segments and no anchor that says which of them count.
     #[error("{} is missing, but there are segments beside it. Nothing was changed: restore it, or the whole directory, from a backup", path.display())]
@@ -157,7 +175,10 @@ impl LogError {
             Self::BackPressure { .. } => Some(7001),
             Self::TooLarge { .. } => Some(7002),
             Self::Failed { .. } => Some(7003),
-            Self::Storage { .. } | Self::SegmentMissing { .. } | Self::Foreign { .. } => Some(7004),
+            Self::Storage { .. }
+            | Self::SegmentMissing { .. }
+            | Self::Foreign { .. }
+            | Self::NotALog { .. } => Some(7004),
             Self::Uncertain { .. } => Some(7008),
             Self::Corruption { .. } => Some(7009),
             Self::Full { .. } => Some(2004),
@@ -166,10 +187,26 @@ impl LogError {
         }
     }
 
+    /// Is a file not there?
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Storage { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// For `map_err`: what was tried on which path.
     pub(crate) fn storage(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Storage { doing, path, source }
+    }
+}
+
+/// What helps against an error of the operating system, if that is known.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            ". Run as the owner of the files, or give this user the right to read and write them"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => ". Mount the file system for writing",
+        _ => "",
     }
 }
 

@@ -13,6 +13,7 @@
 //!
 //! - [`Store`] is the log on its own: a directory with a lock, an anchor and segments. Start here.
 //! - [`Recovered`] and [`Log`] are the parts for a database that keeps the anchor in a page of its own.
+//! - [`inspect`] looks at a log that may be open elsewhere, or damaged.
 //! - [`mod@format`] reads and checks bytes; `docs/log-format.md` is its description.
 //!
 //! What it is not: it does not know what frames mean, it has no readers while it is open, and it does not replicate.
@@ -61,6 +62,8 @@ mod fences;
 pub mod format;
 #[cfg(not(loom))]
 mod gauges;
+#[cfg(not(loom))]
+pub mod inspect;
 #[cfg(not(loom))]
 mod log;
 #[cfg(loom)]

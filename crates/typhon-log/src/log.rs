@@ -51,8 +51,6 @@ pub(crate) struct Shared {
     flush_wanted: AtomicBool,
     /// When the oldest frame of a group must be written.
     group_due_ns: AtomicI64,
-    /// Who appended it.
-    group_thread: AtomicU32,
     is_closing: AtomicBool,
     has_thread: bool,
     /// Positions from which segments are kept, by pin.
@@ -135,7 +133,6 @@ impl Log {
             bell: AtomicU32::new(0),
             flush_wanted: AtomicBool::new(false),
             group_due_ns: AtomicI64::new(NEVER_NS),
-            group_thread: AtomicU32::new(0),
             is_closing: AtomicBool::new(false),
             has_thread,
             pins: Mutex::new(BTreeMap::new()),
@@ -387,7 +384,6 @@ impl Shared {
         let due = monotonic_ns().saturating_add(self.options.group_interval.as_nanos() as i64);
         let is_first = self.group_due_ns.compare_exchange(NEVER_NS, due, Ordering::AcqRel, Ordering::Relaxed);
         if is_first.is_ok() {
-            self.group_thread.store(u32::from(thread::current_id()), Ordering::Relaxed);
             self.ring();
         }
     }

@@ -23,6 +23,12 @@ use typhon_store::Io;
 const LSN_STEP: u64 = 1 << 30;
 /// Sequence numbers skipped by every open: more than so many bytes hold frames.
 const TSN_STEP: u64 = 1 << 25;
+/// Highest position from which a log goes on; claims can count 32 times as far.
+const LSN_MAX: u64 = 1 << 58;
+/// Highest sequence number from which it does.
+const TSN_MAX: u64 = 1 << 47;
+/// Highest number of a segment: names have sixteen digits, and some more must be left.
+const SEGMENT_MAX: u64 = 9_000_000_000_000_000;
 
 /// A log whose past was read, and whose future has not begun. Dropping it changes nothing on disk.
 #[derive(Debug)]
@@ -49,6 +55,12 @@ pub struct Report {
     pub stop: Stop,
 }
 
+impl Report {
+    pub(crate) fn of(scan: &Scan, base: Lsn) -> Self {
+        Self { base, end: scan.end, blocks: scan.extents.len(), bytes: scan.bytes, stop: scan.stop }
+    }
+}
+
 impl Recovered {
     /// Makes durable what is in the directory, reads it and finds the valid prefix. Beyond that nothing is changed.
     ///
@@ -65,20 +77,19 @@ impl Recovered {
         if !planted(Fault::TrustCache) {
             scan::settle(&*io, directory)?;
         }
-        let files = scan::find(&*io, directory, &anchor)?;
-        let scan = scan::scan(directory, files, &anchor, options.truncate_damage)?;
+        let truncates = options.truncate_damage;
+        let mut refuse = |error| match error {
+            LogError::Corruption { .. } if truncates => Ok(()),
+            error => Err(error),
+        };
+        let files = scan::find(&*io, directory, &anchor, &mut refuse)?;
+        let scan = scan::scan(directory, files, &anchor, &mut refuse)?;
         Ok(Self { io, directory: directory.to_owned(), options, anchor, scan })
     }
 
     /// What was found.
     pub fn report(&self) -> Report {
-        Report {
-            base: self.anchor.base,
-            end: self.scan.end,
-            blocks: self.scan.extents.len(),
-            bytes: self.scan.bytes,
-            stop: self.scan.stop,
-        }
+        Report::of(&self.scan, self.anchor.base)
     }
 
     /// End of the valid prefix.
@@ -88,15 +99,7 @@ impl Recovered {
 
     /// The frames behind the base, in order.
     pub fn frames(&self) -> Replay<'_> {
-        Replay {
-            scan: &self.scan,
-            base: self.anchor.base,
-            next: 0,
-            open: None,
-            block: Vec::new(),
-            at: 0,
-            lsn: 0,
-        }
+        Replay::new(&self.scan, self.anchor.base)
     }
 
     /// Seals the past and starts the log: a new segment, durable; then `persist`, which must make the new anchor
@@ -105,7 +108,7 @@ impl Recovered {
     /// # Errors
     /// Those of `persist`, and of creating the segment. Either way the next open finds the same frames again.
     pub fn start<E: From<LogError>>(self, persist: impl FnOnce(&Anchor) -> Result<(), E>) -> Result<Log, E> {
-        let anchor = self.next_anchor();
+        let anchor = self.next_anchor()?;
         let (segments, previous_crc) = self.next_segments(&anchor)?;
         let persists = !planted(Fault::NoSeal) && !planted(Fault::EpochLate);
         if persists && !(planted(Fault::SealOnlyIfTorn) && self.scan.stop == Stop::End) {
@@ -121,18 +124,33 @@ impl Recovered {
     }
 
     /// Above every number that was ever given, and every segment that ever was.
-    fn next_anchor(&self) -> Anchor {
+    fn next_anchor(&self) -> Result<Anchor, LogError> {
         let is_first = self.anchor.open_epoch == 0;
         let keeps_lsn = is_first || planted(Fault::ReusePositions) || planted(Fault::NoSeal);
         let keeps_tsn = is_first || planted(Fault::ReuseTsns) || planted(Fault::NoSeal);
         let highest = self.scan.files.iter().map(|found| found.name.number()).max().unwrap_or(0);
+        self.has_numbers_left(highest)?;
         let next_tsn = self.scan.next_tsn.0 + if keeps_tsn { 0 } else { TSN_STEP };
-        Anchor {
+        Ok(Anchor {
             store: self.anchor.store,
             open_epoch: self.anchor.open_epoch + u32::from(!planted(Fault::NoSeal)),
             log_floor: highest.max(self.anchor.log_floor.saturating_sub(1)) + 1,
             base: Lsn(self.scan.end.0 + if keeps_lsn { 0 } else { LSN_STEP }),
             next_tsn: Tsn(if planted(Fault::StaleNextTsn) { self.anchor.next_tsn.0 } else { next_tsn }),
+        })
+    }
+
+    /// No log comes near these limits by being used: whoever reaches them reads made-up files.
+    fn has_numbers_left(&self, highest: u64) -> Result<(), LogError> {
+        let numbers = [
+            ("position", self.scan.end.0, LSN_MAX),
+            ("sequence number", self.scan.next_tsn.0, TSN_MAX),
+            ("open", u64::from(self.anchor.open_epoch), u64::from(u32::MAX) - 1),
+            ("segment", highest.max(self.anchor.log_floor), SEGMENT_MAX),
+        ];
+        match numbers.into_iter().find(|(_, number, limit)| number > limit) {
+            Some((what, number, limit)) => Err(LogError::Exhausted { what, number, limit }),
+            None => Ok(()),
         }
     }
 
@@ -217,7 +235,17 @@ pub struct Replay<'a> {
     lsn: u64,
 }
 
-impl Replay<'_> {
+impl<'a> Replay<'a> {
+    pub(crate) fn new(scan: &'a Scan, base: Lsn) -> Self {
+        Self { scan, base, next: 0, open: None, block: Vec::new(), at: 0, lsn: 0 }
+    }
+
+    /// Where the block is from which the last frame came: the file, counted from the first by number, and the offset.
+    pub fn place(&self) -> Option<(usize, u64)> {
+        let extent = self.scan.extents.get(self.next.checked_sub(1)?)?;
+        Some((extent.file, extent.offset))
+    }
+
     /// The next frame; `None` at the end of the prefix.
     ///
     /// # Errors

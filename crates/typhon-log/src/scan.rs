@@ -20,14 +20,19 @@ use typhon_store::{Access, File, Io, Op, Open};
 pub(crate) struct Found {
     pub(crate) name: Name,
     pub(crate) bytes: u64,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     file: Arc<dyn File>,
-    role: Role,
+    /// What its first bytes say, if they are a right header.
+    pub(crate) header: Option<SegmentHeader>,
+    pub(crate) role: Role,
 }
+
+/// What is done about something wrong: an open passes it on and ends, an inspection notes it and goes on.
+pub(crate) type Refuse<'a> = dyn FnMut(LogError) -> Result<(), LogError> + 'a;
 
 /// What a file is for this open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+pub(crate) enum Role {
     /// A segment of the open that counts.
     Segment(SegmentHeader),
     /// Prepared, or of a past open: it holds no block that matters.
@@ -36,6 +41,8 @@ enum Role {
     Unclear,
     /// Begun by an open whose anchor never arrived: no block may be in it.
     TooNew,
+    /// Of another program, version or database.
+    Foreign,
 }
 
 impl Found {
@@ -102,22 +109,48 @@ pub(crate) fn settle(io: &dyn Io, directory: &Path) -> Result<(), LogError> {
 }
 
 /// Opens every file of the log and says what it is for.
-pub(crate) fn find(io: &dyn Io, directory: &Path, anchor: &Anchor) -> Result<Vec<Found>, LogError> {
+pub(crate) fn find(
+    io: &dyn Io,
+    directory: &Path,
+    anchor: &Anchor,
+    refuse: &mut Refuse<'_>,
+) -> Result<Vec<Found>, LogError> {
     let entries = io.list(directory).map_err(LogError::storage("read", directory))?;
     let mut found = Vec::new();
     for entry in entries {
         let Some(name) = Name::parse(&entry.name).filter(|_| entry.is_file) else { continue };
-        let path = directory.join(&entry.name);
-        let file = io.open(&path, Open::direct(Access::Read)).map_err(LogError::storage("open", &path))?;
-        let reading = LogError::storage("read", &path);
-        let mut reader = Reader::new(Arc::clone(&file)).map_err(LogError::storage("read", &path))?;
-        let bytes = reader.length();
-        let header = reader.bytes(0, SEGMENT_HEADER_BYTES).map_err(reading)?;
-        let role = role(header, name, &path, anchor)?;
-        found.push(Found { name, bytes, path, file, role });
+        match look_at(io, directory.join(&entry.name), name, anchor, refuse) {
+            // Given up since the directory was read, by whoever has the log open.
+            Err(error) if error.is_missing() => refuse(error)?,
+            result => found.push(result?),
+        }
     }
     found.sort_by_key(|found| found.name.number());
     Ok(found)
+}
+
+/// Opens one file of the log and says what it is for.
+pub(crate) fn look_at(
+    io: &dyn Io,
+    path: PathBuf,
+    name: Name,
+    anchor: &Anchor,
+    refuse: &mut Refuse<'_>,
+) -> Result<Found, LogError> {
+    let file = io.open(&path, Open::direct(Access::Read)).map_err(LogError::storage("open", &path))?;
+    let reading = LogError::storage("read", &path);
+    let mut reader = Reader::new(Arc::clone(&file)).map_err(LogError::storage("read", &path))?;
+    let bytes = reader.length();
+    let front = reader.bytes(0, SEGMENT_HEADER_BYTES).map_err(reading)?;
+    let header = SegmentHeader::decode(front).ok();
+    let role = match role(front, name, &path, anchor) {
+        Ok(role) => role,
+        Err(error) => {
+            refuse(error)?;
+            Role::Foreign
+        }
+    };
+    Ok(Found { name, bytes, path, file, header, role })
 }
 
 fn role(header: &[u8], name: Name, path: &Path, anchor: &Anchor) -> Result<Role, LogError> {
@@ -152,7 +185,7 @@ pub(crate) fn scan(
     directory: &Path,
     files: Vec<Found>,
     anchor: &Anchor,
-    truncate_damage: bool,
+    refuse: &mut Refuse<'_>,
 ) -> Result<Scan, LogError> {
     let segments: VecDeque<(usize, SegmentHeader)> = files
         .iter()
@@ -164,7 +197,7 @@ pub(crate) fn scan(
         .collect();
     let first = segments.iter().rposition(|(_, header)| header.first_lsn <= anchor.base.0);
     if first.is_none() && anchor.open_epoch > 0 {
-        return Err(LogError::SegmentMissing { directory: directory.to_owned(), base: anchor.base });
+        refuse(LogError::SegmentMissing { directory: directory.to_owned(), base: anchor.base })?;
     }
     let mut scan = Scan {
         files,
@@ -183,7 +216,7 @@ pub(crate) fn scan(
     }
     let end = prefix.lsn.unwrap_or(anchor.base.0);
     scan.end = Lsn(if planted(Fault::EndBelowBase) { end } else { end.max(anchor.base.0) });
-    scan.look_behind(anchor, truncate_damage)?;
+    scan.look_behind(anchor, refuse)?;
     Ok(scan)
 }
 
@@ -240,7 +273,7 @@ impl Scan {
             }
             let numbered = block.frames().filter(|frame| frame.kind().is_some_and(FrameKind::takes_tsn));
             let tsns = numbered.map(|frame| frame.header.seq);
-            self.next_tsn = Tsn(tsns.fold(self.next_tsn.0, |next, tsn| next.max(tsn + 1)));
+            self.next_tsn = Tsn(tsns.fold(self.next_tsn.0, |next, tsn| next.max(tsn.saturating_add(1))));
             (lsn, crc, prefix.previous_crc) = (head.end_lsn, head.crc, Some(head.crc));
             offset += head.padded_bytes();
         }
@@ -252,12 +285,12 @@ impl Scan {
     /// Looks at everything that was not read as part of the prefix. A whole block behind it that was written when
     /// everything before was durable shows that the prefix is not torn but damaged; a block of a later open shows that
     /// the anchor is not the newest.
-    fn look_behind(&self, anchor: &Anchor, truncate_damage: bool) -> Result<(), LogError> {
+    fn look_behind(&self, anchor: &Anchor, refuse: &mut Refuse<'_>) -> Result<(), LogError> {
         let mut damage: Option<(PathBuf, u64, Lsn)> = None;
         let mut beyond = 0;
         for (index, found) in self.files.iter().enumerate() {
             let is_skipped = match found.role {
-                Role::Spent => true,
+                Role::Spent | Role::Foreign => true,
                 // Segments before the last one of the prefix end before the base, or are part of it.
                 Role::Segment(_) => self.tail.is_some_and(|(tail, ..)| index < tail),
                 Role::Unclear => planted(Fault::IgnoreHeaderless),
@@ -286,17 +319,17 @@ impl Scan {
                 if is_newer {
                     let reason =
                         "it holds frames of a later open than the anchor knows: the newest anchor is lost";
-                    return Err(LogError::AnchorDamaged { path: found.path.clone(), reason });
+                    return refuse(LogError::AnchorDamaged { path: found.path.clone(), reason });
                 }
                 beyond += 1;
                 damage.get_or_insert((found.path.clone(), at, Lsn(head.first_lsn)));
             }
         }
         match damage {
-            Some((path, offset, lsn)) if !truncate_damage => {
-                Err(LogError::Corruption { path, offset, lsn, prefix: self.end, beyond })
+            Some((path, offset, lsn)) => {
+                refuse(LogError::Corruption { path, offset, lsn, prefix: self.end, beyond })
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 

@@ -97,6 +97,9 @@ fn no_room(error: io::Error, doing: &'static str, path: &Path) -> LogError {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             LogError::Full { reason: error.to_string(), remedy: "free some space on the disk" }
         }
+        io::ErrorKind::FileTooLarge => {
+            LogError::Full { reason: error.to_string(), remedy: "raise the limit on the size of files" }
+        }
         _ => LogError::storage(doing, path)(error),
     }
 }

@@ -8,6 +8,7 @@
 //! - [`SimIo`](sim::SimIo) is a disk in memory that is crueller than any real one. It stops the world at any call,
 //!   then forgets, tears and reorders everything that was not synced, loses names, fails, fills up and writes short,
 //!   all from one seed.
+//! - [`ReadOnly`] lets through what reads, for looking at files that belong to somebody else.
 //!
 //! What it is not: there is no cache and no page here, and no retry. An error is passed on as the operating system
 //! gave it, with the path; what it means for durability is decided by whoever made the promise.
@@ -22,10 +23,12 @@
 mod buffer;
 mod io;
 mod pool;
+mod read_only;
 mod real;
 pub mod sim;
 
 pub use buffer::{BLOCK_BYTES, Buffer};
 pub use io::{Access, Entry, File, Io, Lock, Open, read_exact_at, write_all_at};
 pub use pool::{Completion, Op, Pending};
+pub use read_only::ReadOnly;
 pub use real::PoolIo;
