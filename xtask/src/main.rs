@@ -14,6 +14,7 @@ mod models;
 mod picture;
 mod testing;
 mod tree;
+mod ui;
 mod workspace;
 
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ const TASKS: &[Task] = &[
         dotnet::run,
     ),
     ("check", "check the tree: edges, licences, file hygiene, links and commands in pages", check::run),
+    ("ui", "check, test and build the Workbench's pages; with --check compare the committed bundle", ui::run),
+    ("ui-test", "run the tests of the Workbench in a browser; arguments go to Playwright", ui::browser_tests),
     ("picture", "draw docs/typhon.svg from what the commands print", picture::run),
     ("fuzz", "run the fuzz targets one after the other", fuzz::run),
     ("fuzz-seeds", "write the seeds of the fuzz targets from the recordings", fuzz::write_seeds),

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, dotnet, workspace};
+use crate::{Outcome, dotnet, ui, workspace};
 
 /// A program that some tests run: its name, the Debian package that brings it, and what is not tested without it.
 struct Tool {
@@ -32,7 +32,19 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
     let mut command = vec!["test", "--workspace"];
     command.extend(arguments.iter().map(String::as_str));
-    workspace::run_cargo(&command)
+    workspace::run_cargo(&command)?;
+    // Arguments choose among the Rust tests; whoever gives some does not want the browser.
+    if arguments.is_empty() { in_browser() } else { Ok(()) }
+}
+
+/// The Workbench's tests in a browser. Without Node or Chromium they are skipped, in CI that is a failure.
+fn in_browser() -> Outcome {
+    let Err(fault) = ui::ensure_browser() else { return ui::browser_tests(&[]) };
+    if std::env::var_os("CI").is_some() {
+        return Err(fault);
+    }
+    eprintln!("note: {fault}: skipping the tests of the Workbench in a browser");
+    Ok(())
 }
 
 /// Packages that tests import, with the versions they were written against.
