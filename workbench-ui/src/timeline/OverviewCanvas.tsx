@@ -1,0 +1,341 @@
+/** Tick overview, overload strip and minimap with their gutter. */
+
+import { effect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { count, duration, percent } from "../format";
+import { announce, setWindow, showTick } from "../state/actions";
+import { socket } from "../state/sessions";
+import * as s from "../state/store";
+import { type Axis, levelOf, nsAt, tilesIn } from "./axis";
+import { TileCache } from "./cache";
+import {
+  HANDLE, budgetNs, drawMinimapBase, drawMinimapHits, drawMinimapWindow, drawOverload, drawTickOverview, minimapAxis, minimapGroups,
+  overviewHeights, windowOnMinimap,
+} from "./drawOverview";
+import { useFont } from "./draw";
+import { TileLoader } from "./loader";
+import { type TickBar, type TickStrip, barAt, tickStrip } from "./overview";
+import type { TimelineView } from "./view";
+
+const VIEW_ID = 1;
+const FILTER_VIEW_ID = 3;
+
+class OverviewView {
+  strip: TickStrip = { bars: [], gaps: [], perBar: 1, widthPx: 0 };
+  heights = { ticks: 72, overload: 20, minimap: 44 };
+  private readonly cache = new TileCache(16 << 20, 0);
+  private readonly loader = new TileLoader(this.cache, socket, VIEW_ID, () => this.tilesCame());
+  private readonly hits = new TileLoader(this.cache, socket, FILTER_VIEW_ID, () => this.tilesCame());
+  private base: OffscreenCanvas | null = null;
+  private baseKey = "";
+  private tilesVersion = 0;
+  private frame: number | undefined;
+  private width = 0;
+  private stripKey: unknown = null;
+  private session: string | null = null;
+
+  constructor(
+    private readonly canvas: HTMLCanvasElement,
+    private readonly view: TimelineView,
+  ) {}
+
+  private tilesCame(): void {
+    this.tilesVersion += 1;
+    this.requestDraw();
+  }
+
+  requestDraw(): void {
+    if (this.frame !== undefined) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = undefined;
+      this.draw();
+    });
+  }
+
+  resize(width: number): void {
+    this.width = width;
+    this.draw();
+  }
+
+  axis(): Axis {
+    return minimapAxis(this.width, window.devicePixelRatio || 1);
+  }
+
+  get height(): number {
+    return this.heights.ticks + this.heights.overload + this.heights.minimap;
+  }
+
+  private ask(axis: Axis, level: number): void {
+    const session = s.activeId.peek();
+    if (session === null || s.meta.peek() === null) return;
+    if (session !== this.session) {
+      this.session = session;
+      this.cache.clear();
+    }
+    const [firstTile, endTile] = tilesIn(axis, level, 0, axis.widthPx);
+    const bands = minimapGroups(s.meta.peek()?.lanes ?? []).flat().map(({ id }) => ({ lane: id, band: 0, rows: 1 }));
+    const needs = { session, generation: s.generation.peek(), filterId: 0, level, firstTile, endTile, bands };
+    this.loader.want(needs);
+    const filterId = s.activeFilterId.peek();
+    const rows = (s.meta.peek()?.lanes ?? []).filter(({ kind }) => kind === "thread").map(({ id, rows }) => ({ lane: id, band: 0, rows: Math.min(Math.max(rows, 1), 32) }));
+    if (filterId !== 0) this.hits.want({ ...needs, filterId, bands: rows });
+  }
+
+  private minimapBase(axis: Axis, level: number): OffscreenCanvas {
+    const { palette, style } = this.view;
+    const height = this.heights.minimap;
+    const key = [palette.epoch, this.width, height, axis.ratio, this.tilesVersion, s.generation.peek(), s.collections.peek().length, s.bookmarks.peek().length, s.notices.peek() !== null, s.activeId.peek()].join("/");
+    if (this.base !== null && key === this.baseKey) return this.base;
+    const base = new OffscreenCanvas(Math.max(Math.round(this.width * axis.ratio), 1), Math.max(Math.round(height * axis.ratio), 1));
+    const context = base.getContext("2d") as unknown as CanvasRenderingContext2D | null;
+    if (context !== null) {
+      context.scale(axis.ratio, axis.ratio);
+      drawMinimapBase(context, palette, this.cache, axis, level, style, height);
+    }
+    [this.base, this.baseKey] = [base, key];
+    return base;
+  }
+
+  draw(): void {
+    const context = this.canvas.getContext("2d");
+    if (context === null || this.width <= 0) return;
+    const axis = this.axis();
+    const { ratio } = axis;
+    const [width, height] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
+    if (this.canvas.width !== width || this.canvas.height !== height) {
+      this.canvas.width = width;
+      this.canvas.height = height;
+      this.canvas.style.height = `${this.height}px`;
+    }
+    const stripKey = s.ticks.peek();
+    if (this.stripKey !== stripKey || this.strip.widthPx !== this.width) {
+      this.strip = tickStrip(stripKey, this.width);
+      this.stripKey = stripKey;
+    }
+    const level = levelOf(axis);
+    this.ask(axis, level);
+    const { palette } = this.view;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = palette.signal["bg-canvas"];
+    context.fillRect(0, 0, this.width, this.height);
+    useFont(context, palette, 10);
+    drawTickOverview(context, palette, this.strip, this.heights.ticks);
+    context.translate(0, this.heights.ticks);
+    drawOverload(context, palette, this.strip, this.heights.overload);
+    context.translate(0, this.heights.overload);
+    context.drawImage(this.minimapBase(axis, level), 0, 0, this.width, this.heights.minimap);
+    drawMinimapHits(context, palette, this.cache, axis, level, s.activeFilterId.peek(), this.heights.minimap);
+    drawMinimapWindow(context, palette, axis, this.heights.minimap);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = palette.signal.line;
+    for (const y of [this.heights.ticks, this.heights.ticks + this.heights.overload, this.height]) context.fillRect(0, y - 1, this.width, 1);
+  }
+}
+
+/** A drag on the minimap: the window, one of its edges, or a new range. */
+function dragMinimap(view: OverviewView, down: PointerEvent, x: number): (event: PointerEvent) => void {
+  const axis = view.axis();
+  const { from, to } = windowOnMinimap(axis);
+  const start = s.timeWindow.peek();
+  const shift = (event: PointerEvent) => (event.clientX - down.clientX) * axis.nsPerPx;
+  const reach = HANDLE.hit / 2 + HANDLE.width / 2;
+  if (Math.abs(x - (from - HANDLE.width / 2)) <= reach && x < (from + to) / 2) {
+    return (event) => setWindow({ fromNs: Math.min(start.fromNs + shift(event), start.toNs - 1), toNs: start.toNs });
+  }
+  if (Math.abs(x - (to + HANDLE.width / 2)) <= reach) {
+    return (event) => setWindow({ fromNs: start.fromNs, toNs: Math.max(start.toNs + shift(event), start.fromNs + 1) });
+  }
+  if (x > from && x < to && to - from < axis.widthPx - 1) {
+    return (event) => setWindow({ fromNs: start.fromNs + shift(event), toNs: start.toNs + shift(event) });
+  }
+  const first = nsAt(axis, x);
+  return (event) => {
+    const last = nsAt(axis, x + event.clientX - down.clientX);
+    if (Math.abs(event.clientX - down.clientX) > 2) setWindow({ fromNs: Math.min(first, last), toNs: Math.max(first, last) });
+  };
+}
+
+function showBars(from: TickBar, to: TickBar): void {
+  const { startNs, durationNs } = s.ticks.peek();
+  const [first, last] = from.first <= to.first ? [from, to] : [to, from];
+  const end = last.end - 1;
+  setWindow({ fromNs: startNs[first.first] ?? 0, toNs: (startNs[end] ?? 0) + Math.max(durationNs[end] ?? 0, 1) });
+}
+
+/** A drag over tick bars shows their range, a click one tick. */
+function dragTicks(view: OverviewView, down: PointerEvent, x: number): { move(event: PointerEvent): void; click(): void } {
+  const first = barAt(view.strip, x);
+  return {
+    move: (event) => {
+      const bar = barAt(view.strip, x + event.clientX - down.clientX);
+      if (first !== null && bar !== null && Math.abs(event.clientX - down.clientX) > 3) showBars(first, bar);
+    },
+    click: () => {
+      if (first !== null) showTick(first.worst);
+    },
+  };
+}
+
+export function tickTip(bar: TickBar): string {
+  const { numbers, durationNs, levels, multipliers, collections } = s.ticks.peek();
+  const place = bar.worst;
+  const lines = [
+    bar.end - bar.first > 1 ? `ticks ${count(numbers[bar.first] ?? 0)}–${count(numbers[bar.end - 1] ?? 0)}, longest` : "",
+    `tick ${count(numbers[place] ?? 0)} · ${durationNs[place] === null ? "no end" : duration(durationNs[place] ?? 0)}`,
+    (levels[place] ?? 0) > 0 || (multipliers[place] ?? 1) > 1 ? `overload level ${levels[place]}, multiplier ${multipliers[place]}` : "",
+    (collections[place] ?? 0) > 0 ? `${collections[place]} collections began in it` : "",
+  ];
+  return lines.filter((line) => line !== "").join("\n");
+}
+
+export function OverviewCanvas({ view: timeline }: { view: TimelineView }) {
+  const canvasRef = useRef<HTMLCanvasElement>(null);
+  const boxRef = useRef<HTMLDivElement>(null);
+  const viewRef = useRef<OverviewView | null>(null);
+  const measures = {
+    ticks: timeline.measures.row === 17 ? 56 : 72,
+    overload: 20,
+    minimap: timeline.measures.row === 17 ? 36 : 44,
+  };
+  const heights = overviewHeights(measures);
+  void [s.ticks.value, s.meta.value, timeline.layout.value];
+  useEffect(() => {
+    const [canvas, box] = [canvasRef.current, boxRef.current];
+    if (canvas === null || box === null) return;
+    const view = new OverviewView(canvas, timeline);
+    viewRef.current = view;
+    const observer = new ResizeObserver(() => view.resize(box.clientWidth));
+    observer.observe(box);
+    const stop = effect(() => {
+      void [s.timeWindow.value, s.meta.value, s.ticks.value, s.collections.value, s.notices.value, s.bookmarks.value, s.theme.value];
+      void [s.filter.value, s.colourMode.value, s.names.value, timeline.sceneVersion.value];
+      view.requestDraw();
+    });
+    return () => {
+      observer.disconnect();
+      stop();
+    };
+  }, []);
+  useEffect(() => {
+    const view = viewRef.current;
+    if (view === null) return;
+    view.heights = heights;
+    view.draw();
+  });
+  const onPointerDown = (down: PointerEvent) => {
+    const view = viewRef.current;
+    const box = boxRef.current;
+    if (view === null || box === null || down.button !== 0) return;
+    const rect = box.getBoundingClientRect();
+    const [x, y] = [down.clientX - rect.left, down.clientY - rect.top];
+    const onTicks = y < heights.ticks + heights.overload;
+    const ticks = onTicks ? dragTicks(view, down, x) : null;
+    const move = ticks?.move ?? dragMinimap(view, down, x);
+    const moved = (event: PointerEvent) => move(event);
+    const up = (event: PointerEvent) => {
+      box.removeEventListener("pointermove", moved);
+      box.removeEventListener("pointerup", up);
+      const isClick = Math.abs(event.clientX - down.clientX) <= 3;
+      if (ticks !== null && isClick) ticks.click();
+      else announce(`Window ${duration(s.timeWindow.peek().toNs - s.timeWindow.peek().fromNs)}`);
+    };
+    box.setPointerCapture(down.pointerId);
+    box.addEventListener("pointermove", moved);
+    box.addEventListener("pointerup", up);
+  };
+  const onPointerMove = (event: PointerEvent) => {
+    const [view, box] = [viewRef.current, boxRef.current];
+    if (view === null || box === null) return;
+    const rect = box.getBoundingClientRect();
+    const bar = event.clientY - rect.top < heights.ticks + heights.overload ? barAt(view.strip, event.clientX - rect.left) : null;
+    box.title = bar === null ? "" : tickTip(bar);
+  };
+  return (
+    <div class="tl-overview">
+      <OverviewGutter heights={heights} />
+      <div class="tl-overview-canvas" ref={boxRef} onPointerDown={onPointerDown} onPointerMove={onPointerMove}>
+        <canvas ref={canvasRef} aria-hidden="true" />
+        <WindowSlider label="Window, by tick" top={0} height={heights.ticks + heights.overload} />
+        <WindowSlider label="Window, on the session" top={heights.ticks + heights.overload} height={heights.minimap} />
+      </div>
+    </div>
+  );
+}
+
+/** The window as a slider, for keys and screen readers. */
+function WindowSlider(props: { label: string; top: number; height: number }) {
+  const { fromNs, toNs } = s.timeWindow.value;
+  const whole = s.wholeRange.value.toNs;
+  if (props.height === 0) return null;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowLeft: -0.1, ArrowRight: 0.1, PageUp: 1, PageDown: -1 }[event.key];
+    const length = toNs - fromNs;
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (step !== undefined) setWindow({ fromNs: fromNs + step * length, toNs: toNs + step * length }, { glide: true });
+    else if (event.key === "Home") setWindow({ fromNs: 0, toNs: length }, { glide: true });
+    else if (event.key === "End") setWindow({ fromNs: whole - length, toNs: whole }, { glide: true });
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div
+      class="tl-slider"
+      role="slider"
+      tabIndex={0}
+      aria-label={props.label}
+      aria-valuemin={0}
+      aria-valuemax={Math.round(whole)}
+      aria-valuenow={Math.round(fromNs)}
+      aria-valuetext={`${duration(toNs - fromNs)} from ${duration(fromNs)}`}
+      style={{ top: `${props.top}px`, height: `${props.height}px` }}
+      onKeyDown={onKeyDown}
+    />
+  );
+}
+
+function OverviewGutter({ heights }: { heights: { ticks: number; overload: number; minimap: number } }) {
+  const { fromNs, toNs } = s.timeWindow.value;
+  const ticks = s.meta.value?.ticks;
+  const p95 = ticks?.p95Ns ?? null;
+  const durations = s.ticks.value.durationNs;
+  const above = p95 === null ? 0 : durations.filter((ns) => ns !== null && ns > p95).length;
+  let worst = 0;
+  for (const ns of durations) worst = Math.max(worst, ns ?? 0);
+  const whole = s.wholeRange.value.toNs;
+  const budget = budgetNs();
+  return (
+    <div class="tl-gutter">
+      {heights.ticks > 0 && (
+        <div class="tl-head" style={{ height: `${heights.ticks}px` }}>
+          <div class="tl-name">
+            <span>Ticks</span>
+            <em>{count(ticks?.count ?? 0)}</em>
+          </div>
+          {p95 !== null && (
+            <div class="tl-sub">
+              P95 {duration(p95)}
+              {budget !== null && ` · budget ${duration(budget)}`}
+            </div>
+          )}
+          {above > 0 && <div class="tl-sub hot">{`${count(above)} above P95 · worst ${duration(worst)}`}</div>}
+        </div>
+      )}
+      {heights.overload > 0 && (
+        <div class="tl-head slim" style={{ height: `${heights.overload}px` }}>
+          <div class="tl-name">
+            <span>Overload</span>
+            <em>× budget</em>
+          </div>
+        </div>
+      )}
+      <div class="tl-head" style={{ height: `${heights.minimap}px` }}>
+        <div class="tl-name">
+          <span>Session</span>
+          <em>{duration(whole)}</em>
+        </div>
+        <div class="tl-sub">window {percent((toNs - fromNs) / whole)}</div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,136 @@
+/** Ruler, grid, borders of ticks, cursor and measure. */
+
+import { count, duration, pointInTime } from "../format";
+import { cursorNs, measure, meta, selectedRange, ticks, timeDisplay } from "../state/store";
+import { toNs, xOf } from "./axis";
+import { type Context, textWidth, useFont, vertical } from "./draw";
+import { makeRuler } from "./ruler";
+import { type Scene, scrollAreaTop } from "./scene";
+import { timeContext } from "./timeContext";
+
+const BORDER_PX = 16;
+
+/** Lines under everything: the time grid, and the ticks. */
+export function drawGrid(context: Context, scene: Scene): void {
+  const { axis, palette, height, rulerHeight } = scene;
+  for (const { ns } of makeRuler(axis).marks) vertical(context, Math.round(xOf(axis, ns)), rulerHeight, height, palette.signal.grid);
+  const { startNs, placeAt, durationNs } = ticks.value;
+  const first = Math.max(placeAt(axis.fromNs), 0);
+  let last = Number.NEGATIVE_INFINITY;
+  for (let place = first; place < startNs.length && (startNs[place] ?? 0) <= toNs(axis); place += 1) {
+    const x = Math.round(xOf(axis, startNs[place] ?? 0));
+    if (x - last >= BORDER_PX && x >= 0) {
+      vertical(context, x, rulerHeight, height, palette.signal.line);
+      last = x;
+    }
+  }
+  const here = cursorNs.value === null ? -1 : placeAt(cursorNs.value);
+  const start = startNs[here];
+  const length = durationNs[here];
+  if (start === undefined || length === undefined || length === null) return;
+  const [from, to] = [Math.max(xOf(axis, start), 0), Math.min(xOf(axis, start + length), axis.widthPx)];
+  if (to <= from) return;
+  context.fillStyle = palette.signal["tick-current"];
+  context.fillRect(from, rulerHeight, to - from, height - rulerHeight);
+}
+
+/** The ruler: ticks above, time below. */
+export function drawRuler(context: Context, scene: Scene): void {
+  const { axis, palette, rulerHeight } = scene;
+  context.fillStyle = palette.signal["bg-canvas"];
+  context.fillRect(0, 0, axis.widthPx, rulerHeight);
+  drawTicks(context, scene);
+  const ruler = makeRuler(axis);
+  const bottom = rulerHeight - 1;
+  const minorFrom = Math.ceil(axis.fromNs / ruler.minorNs);
+  const minorTo = Math.floor(toNs(axis) / ruler.minorNs);
+  context.fillStyle = palette.signal["line-strong"];
+  for (let at = minorFrom; at <= minorTo && at - minorFrom < 2000; at += 1) {
+    context.fillRect(Math.round(xOf(axis, at * ruler.minorNs)), bottom - 3, 1, 3);
+  }
+  for (const { ns, text, isWhole } of ruler.marks) {
+    const x = Math.round(xOf(axis, ns));
+    context.fillStyle = palette.signal["text-3"];
+    context.fillRect(x, bottom - 11, 1, 11);
+    useFont(context, palette, 10, isWhole && ruler.stepNs < 1e6 ? 600 : 400);
+    context.fillStyle = palette.signal["text-2"];
+    const label = timeDisplay.value === "start" || timeDisplay.value === "tick" ? text : pointInTime(ns, timeDisplay.value, timeContext(), axis.nsPerPx);
+    context.fillText(label, x + 4, bottom - 4);
+  }
+  context.fillStyle = palette.signal.line;
+  context.fillRect(0, bottom, axis.widthPx, 1);
+}
+
+function drawTicks(context: Context, scene: Scene): void {
+  const { axis, palette } = scene;
+  const { startNs, durationNs, numbers, placeAt } = ticks.value;
+  const p95 = meta.value?.ticks.p95Ns ?? Number.POSITIVE_INFINITY;
+  let lastRight = -1;
+  for (let place = Math.max(placeAt(axis.fromNs), 0); place < startNs.length; place += 1) {
+    const start = startNs[place] ?? 0;
+    if (start > toNs(axis)) return;
+    const ns = durationNs[place];
+    const [from, to] = [xOf(axis, start), xOf(axis, start + (ns ?? 0))];
+    if (to < 0) continue;
+    const left = Math.max(from, 0);
+    const width = Math.min(to, axis.widthPx) - left;
+    if (left < lastRight + 0.5 && width < 2) continue;
+    lastRight = left + width;
+    context.fillStyle = (ns ?? 0) > p95 ? palette.signal.hot : palette.signal["line-strong"];
+    context.fillRect(left, 0, Math.max(width - 1, 1), 2);
+    useFont(context, palette, 10);
+    const number = count(numbers[place] ?? 0);
+    const captions = [ns === null || ns === undefined ? "" : `tick ${number}  ${duration(ns)}`, `tick ${number}`, number];
+    const caption = captions.find((text) => text !== "" && textWidth(context, text) + 4 <= width);
+    if (caption === undefined) continue;
+    context.fillStyle = palette.signal["text-2"];
+    context.fillText(caption, left + 2, 12);
+  }
+}
+
+/** Above everything: the moment under the mouse, the ruler of R, a chosen range. */
+export function drawCursor(context: Context, scene: Scene): void {
+  const { axis, palette, height, rulerHeight } = scene;
+  for (const [range, isMeasure] of [[selectedRange.value, false], [measure.value, true]] as const) {
+    if (range === null) continue;
+    const [from, to] = [xOf(axis, range.fromNs), xOf(axis, range.toNs)];
+    context.fillStyle = palette.signal["accent-wash"];
+    context.fillRect(from, rulerHeight, to - from, height - rulerHeight);
+    vertical(context, Math.round(from), rulerHeight, height, palette.signal.accent);
+    vertical(context, Math.round(to) - 1, rulerHeight, height, palette.signal.accent);
+    if (isMeasure) drawMeasure(context, scene, from, to, range.toNs - range.fromNs);
+  }
+  const ns = cursorNs.value;
+  if (ns === null) return;
+  const x = Math.round(xOf(axis, ns));
+  if (x < 0 || x > axis.widthPx) return;
+  vertical(context, x, rulerHeight, height, palette.signal.accent);
+  useFont(context, palette, 10, 500);
+  const text = pointInTime(ns, timeDisplay.value, timeContext(), axis.nsPerPx);
+  const width = textWidth(context, text) + 10;
+  const left = Math.min(Math.max(x - width / 2, 0), axis.widthPx - width);
+  context.fillStyle = palette.signal.accent;
+  context.beginPath();
+  context.roundRect(left, rulerHeight - 14, width, 14, 2);
+  context.fill();
+  context.fillStyle = palette.signal["accent-ink"];
+  context.fillText(text, left + 5, rulerHeight - 4);
+}
+
+function drawMeasure(context: Context, scene: Scene, from: number, to: number, ns: number): void {
+  const { palette } = scene;
+  const { placeAt } = ticks.value;
+  const range = measure.value;
+  const across = range === null ? 0 : Math.max(placeAt(range.toNs) - placeAt(range.fromNs), 0);
+  const text = `${duration(ns)} · ${count(across)} tick starts`;
+  useFont(context, palette, 11, 500);
+  const width = textWidth(context, text) + 12;
+  const left = Math.min(Math.max((from + to) / 2 - width / 2, 0), scene.axis.widthPx - width);
+  const y = scrollAreaTop(scene) + 4;
+  context.fillStyle = palette.signal.accent;
+  context.beginPath();
+  context.roundRect(left, y, width, 18, 3);
+  context.fill();
+  context.fillStyle = palette.signal["accent-ink"];
+  context.fillText(text, left + 6, y + 13);
+}

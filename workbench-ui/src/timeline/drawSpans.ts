@@ -1,0 +1,212 @@
+/** Bars: bitmaps of tiles, labels, selection. */
+
+import { duration, elide, visible } from "../format";
+import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
+import { colourMode, focused, nameOf, names, selection } from "../state/store";
+import { xOf } from "./axis";
+import { BAND_ROWS } from "./cache";
+import { type Context, textWidth, useFont } from "./draw";
+import { WAITING_KINDS } from "./families";
+import { type WholeSpan, barHeight, gatherSpans } from "./geometry";
+import { type PaintStyle, paintTile } from "./painter";
+import { SLOT, durationSlot, laneSlot } from "./palette";
+import { type PlacedBand, type Scene, type SpanHit, isVisible, rowTop, scrollAreaTop, trackTop } from "./scene";
+import type { Track } from "./tracks";
+
+const LABEL_PX = 40;
+const WAITING_LABEL_PX = 240;
+const DIMMED = 0.16;
+
+/** Tiles wider than this many pixels per bucket have no bitmap. */
+export const DIRECT_SCALE = 2;
+
+/** Keeps drawing within the area of a track. */
+export function clipTo(context: Context, scene: Scene, track: Track, draw: () => void): void {
+  if (track.isPinned) return draw();
+  context.save();
+  context.beginPath();
+  const top = scrollAreaTop(scene);
+  context.rect(0, top, scene.axis.widthPx, scene.height - top);
+  context.clip();
+  draw();
+  context.restore();
+}
+
+/** Draws a placed tile. */
+export function drawBand(context: Context, scene: Scene, placed: PlacedBand, style: PaintStyle, isDimmed: boolean): void {
+  const { tile, at, track } = placed;
+  if (tile.spans === null || tile.spans.count === 0) return;
+  const y = rowTop(scene, track, placed.band * BAND_ROWS);
+  const rows = Math.min(track.rows - placed.band * BAND_ROWS, BAND_ROWS);
+  context.save();
+  context.beginPath();
+  context.rect(at.clipFrom, y, at.clipTo - at.clipFrom, rows * track.pitch);
+  context.clip();
+  if (isDimmed) context.globalAlpha = DIMMED;
+  if (at.scale > DIRECT_SCALE) {
+    context.translate(at.x, y);
+    const { body, count } = tile.spans;
+    const job = { body, count, level: tile.level, scale: at.scale, ratio: at.ratio, pitchPx: track.pitch, rows, mode: colourMode.value, laneSlot: track.lane ? laneSlot(track.lane) : 0 };
+    paintTile(context, job, style, { from: at.clipFrom - at.x - 2, to: at.clipTo - at.x + 2 });
+  } else if (tile.bitmap !== null) {
+    const { image, scale, pitchPx, ratio } = tile.bitmap;
+    const stretch = at.scale / scale;
+    context.imageSmoothingEnabled = stretch !== 1;
+    context.drawImage(image, at.x, y, (image.width / ratio) * stretch, (image.height / ratio) * (track.pitch / pitchPx));
+  }
+  context.restore();
+}
+
+/** The exact spans of a track that are wide enough for a label, whole across tiles. */
+export function wideSpans(scene: Scene, track: Track): WholeSpan[] {
+  const spans = new Map<number, WholeSpan>();
+  for (const placed of scene.bands) {
+    if (placed.track !== track || placed.tile.spans === null) continue;
+    const { body, count } = placed.tile.spans;
+    gatherSpans(spans, body, count, placed.band * BAND_ROWS, placed.at, LABEL_PX);
+  }
+  return [...spans.values()].filter((span) => span.row < track.rows && span.to - span.x >= LABEL_PX);
+}
+
+function slotOfSpan(scene: Scene, track: Track, span: WholeSpan, style: PaintStyle): number {
+  switch (colourMode.value) {
+    case "thread":
+      return track.lane ? laneSlot(track.lane) : SLOT.other;
+    case "duration":
+      return durationSlot((span.to - span.x) * scene.axis.nsPerPx);
+    case "depth":
+      return SLOT.depth + (span.row & 1);
+    default:
+      return style.slots[span.name] ?? SLOT.other;
+  }
+}
+
+/** What the label of a span says of its duration; null until it is known exactly. */
+export type KnownDuration = (lane: number, row: number, index: number) => number | null;
+
+export function drawLabels(context: Context, scene: Scene, track: Track, spans: WholeSpan[], style: PaintStyle, known: KnownDuration): void {
+  const { palette, axis } = scene;
+  const height = barHeight(track.pitch, axis.ratio);
+  for (const span of spans) {
+    const y = rowTop(scene, track, span.row);
+    const from = Math.max(span.x, 0);
+    const ns = track.lane === null ? null : known(track.lane.id, span.row, span.index);
+    if (style.waiting[span.name]) {
+      if (span.to - from < WAITING_LABEL_PX) continue;
+      useFont(context, palette, 11);
+      context.fillStyle = palette.signal["text-3"];
+      const text = WAITING_KINDS.get(names.value.kinds[span.name] ?? -1) ?? nameOf(span.name);
+      context.fillText(ns === null ? text : `${text}  ${duration(ns)}`, from + 6, y + height - 5);
+      continue;
+    }
+    const room = span.to - from - 9;
+    const text = visible(nameOf(span.name));
+    useFont(context, palette, 11, 500);
+    const label = elide(text, room, (part) => textWidth(context, part));
+    if (label === "") continue;
+    context.fillStyle = palette.inks[slotOfSpan(scene, track, span, style)] ?? palette.signal["ink-dark"];
+    const baseline = y + height / 2 + 4;
+    context.fillText(label, from + 5, baseline);
+    if (label !== text || ns === null) continue;
+    const nameWidth = textWidth(context, text);
+    useFont(context, palette, 11);
+    const length = duration(ns);
+    if (nameWidth + 8 + textWidth(context, length) + 2 <= room) context.fillText(length, from + 5 + nameWidth + 8, baseline);
+  }
+}
+
+/** Markers of instants; those within 6 px are one, with their number. */
+export function drawMarkers(context: Context, scene: Scene, track: Track, style: PaintStyle): void {
+  if (track.markersTop === null) return;
+  const y = trackTop(scene, track) + track.markersTop + 6;
+  for (const { x, count, name } of mergedMarkers(scene, track)) {
+    context.fillStyle = scene.palette.bars[style.slots[name] ?? SLOT.other] ?? "";
+    context.beginPath();
+    context.moveTo(x, y - 4);
+    context.lineTo(x + 4, y);
+    context.lineTo(x, y + 4);
+    context.lineTo(x - 4, y);
+    context.fill();
+    if (count > 1) {
+      context.fillStyle = scene.palette.signal["bg-canvas"];
+      context.fillRect(x - 1.5, y - 0.5, 3, 1);
+    }
+  }
+}
+
+export interface Marker {
+  x: number;
+  count: number;
+  name: number;
+}
+
+const MERGE_PX = 6;
+
+/** Instants of a track in view, merged (B-12). */
+export function mergedMarkers(scene: Scene, track: Track): Marker[] {
+  const markers: Marker[] = [];
+  for (const { track: of, band, tile, at, isFiltered } of scene.bands) {
+    if (of !== track || band !== 0 || tile.instants === null || isFiltered) continue;
+    for (let entry = 0; entry < tile.instants.count; entry += 1) {
+      const { x0, flags, index, name } = spanEntry(tile.instants.body, entry);
+      const x = at.x + x0 * at.scale;
+      if (x < at.clipFrom || x >= at.clipTo) continue;
+      const count = flags & ENTRY_FLAG.aggregate ? index : 1;
+      const last = markers[markers.length - 1];
+      if (last !== undefined && x - last.x < MERGE_PX) last.count += count;
+      else markers.push({ x, count, name });
+    }
+  }
+  return markers;
+}
+
+function outline(context: Context, scene: Scene, track: Track, row: number, from: number, to: number, style: "select" | "hover" | "focus"): void {
+  const { palette, axis } = scene;
+  const [x, right] = [Math.max(from, -8), Math.min(to, axis.widthPx + 8)];
+  if (right < 0 || x > axis.widthPx) return;
+  const y = rowTop(scene, track, row);
+  const [w, h] = [Math.max(right - x, 2), barHeight(track.pitch, axis.ratio)];
+  if (style === "hover") {
+    context.strokeStyle = palette.signal.hover;
+    context.lineWidth = 1;
+    context.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    return;
+  }
+  context.lineWidth = 2;
+  if (style === "select") {
+    context.strokeStyle = palette.signal["bg-canvas"];
+    context.strokeRect(x + 1, y + 1, Math.max(w - 2, 1), h - 2);
+    context.strokeStyle = palette.signal.select;
+    context.strokeRect(x - 1, y - 1, w + 2, h + 2);
+    return;
+  }
+  context.strokeStyle = palette.signal.focus;
+  context.setLineDash([4, 3]);
+  context.strokeRect(x - 3, y - 3, w + 6, h + 6);
+  context.setLineDash([]);
+}
+
+/** Outlines of what is selected, hovered and focused. */
+export function drawOutlines(context: Context, scene: Scene, hover: SpanHit | null, hasFocus: boolean, focusRange: { fromNs: number; toNs: number } | null): void {
+  const tracks = [...scene.layout.pinned, ...scene.layout.scrolled];
+  const draw = (lane: number, row: number | null, from: number, to: number, style: "select" | "hover" | "focus") => {
+    for (const track of tracks) {
+      if (track.lane?.id !== lane || !isVisible(scene, track)) continue;
+      const at = row ?? track.rows;
+      if (row !== null && row >= track.rows) continue;
+      clipTo(context, scene, track, () => outline(context, scene, track, at, from, to, style));
+    }
+  };
+  if (hover !== null && hover.is === "span" && hover.track.lane !== null) {
+    draw(hover.track.lane.id, hover.row, hover.box.x, hover.box.x + hover.box.w, "hover");
+  }
+  for (const { place, startNs, durationNs } of selection.value) {
+    if (place === null) continue;
+    const x = xOf(scene.axis, startNs);
+    draw(place.lane, place.row, place.row === null ? x - 4 : x, place.row === null ? x + 4 : Math.max(xOf(scene.axis, startNs + durationNs), x + 1), "select");
+  }
+  const place = focused.value;
+  if (hasFocus && place !== null && focusRange !== null) {
+    draw(place.lane, place.row, xOf(scene.axis, focusRange.fromNs), xOf(scene.axis, focusRange.toNs), "focus");
+  }
+}

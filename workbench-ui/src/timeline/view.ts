@@ -1,0 +1,401 @@
+/** The timeline's canvas: decides what tiles are needed, makes a scene per frame and draws it. */
+
+import { effect, signal } from "@preact/signals";
+import { FRAME_FLAG } from "../protocol/tile";
+import type { Problem } from "../protocol/types";
+import { socket } from "../state/sessions";
+import * as s from "../state/store";
+import { type Axis, bucketPx, levelOf, makeAxis, tilesIn } from "./axis";
+import { type BitmapWish, BitmapMaker } from "./bitmaps";
+import { BAND_ROWS, type Tile, TileCache, choose } from "./cache";
+import { drawGauge } from "./drawGauges";
+import { drawGc, drawPauseWash, pausesIn } from "./drawGc";
+import { drawLoss } from "./drawLoss";
+import { drawCursor, drawGrid, drawRuler } from "./drawRuler";
+import { DIRECT_SCALE, clipTo, drawBand, drawLabels, drawMarkers, drawOutlines, wideSpans } from "./drawSpans";
+import { Durations } from "./durations";
+import { placeTile } from "./geometry";
+import { type Band, type Needs, TileLoader } from "./loader";
+import type { PaintStyle } from "./painter";
+import { type Palette, laneSlot, nameStyle, readPalette } from "./palette";
+import { type PlacedBand, type Scene, type SpanHit, hitTest, scrollAreaTop, trackTop, visibleTracks } from "./scene";
+import { type Measures, type Track, type TrackLayout, layOut } from "./tracks";
+import { spansUtilisation } from "./utilisation";
+
+/** Times of frames, for the test hook. */
+const KEPT_FRAMES = 600;
+/** A bitmap of another scale is stretched while the view moves and painted anew when it has been still for this long. */
+const STILL_MS = 60;
+const LABEL_REQUESTS = 80;
+
+const VIEW_ID = 0;
+const FILTER_VIEW_ID = 2;
+
+export const EMPTY_LAYOUT: TrackLayout = { pinned: [], scrolled: [], pinnedHeight: 0, scrolledHeight: 0 };
+
+export class TimelineView {
+  readonly cache = new TileCache();
+  readonly layout = signal<TrackLayout>(EMPTY_LAYOUT);
+  readonly scrollTop = signal(0);
+  readonly hover = signal<SpanHit | null>(null);
+  readonly problem = signal<Problem | null>(null);
+  /** Share of the window in which a lane works, by track. */
+  readonly utilisation = signal<ReadonlyMap<string, number>>(new Map());
+  /** The range of the entry that the keyboard is on. */
+  readonly focusRange = signal<s.Range | null>(null);
+  readonly hasFocus = signal(false);
+  /** Grows with every scene in which other entries can be seen. */
+  readonly sceneVersion = signal(0);
+  scene: Scene | null = null;
+  /** Scrolls so that a lane can be seen; set by the component. */
+  showTrack: (lane: number) => void = () => {};
+  palette: Palette = readPalette();
+  style: PaintStyle;
+  readonly frameTimes: number[] = [];
+  readonly drawTimes: number[] = [];
+
+  private readonly loader = new TileLoader(this.cache, socket, VIEW_ID, () => this.tilesCame());
+  private readonly filterLoader = new TileLoader(this.cache, socket, FILTER_VIEW_ID, () => this.tilesCame());
+  private readonly bitmaps = new BitmapMaker(this.cache, () => this.requestDraw());
+  private readonly durations = new Durations(() => this.requestDraw());
+  private context: CanvasRenderingContext2D | null = null;
+  private canvas: HTMLCanvasElement | null = null;
+  private size = { width: 0, height: 0, ratio: 1 };
+  private frame: number | undefined;
+  private lastFrameMs = 0;
+  private movedMs = 0;
+  private restTimer: number | undefined;
+  private lastAxis = "";
+  private lanesKey = "";
+  private stops: (() => void)[] = [];
+  measures: Measures & { ruler: number } = { row: 18, strip: 22, gc: 32, gauge: 28, memory: 64, ruler: 28 };
+
+  constructor() {
+    this.style = this.makeStyle();
+    this.stops = [
+      effect(() => this.follow()),
+      effect(() => this.relayOut()),
+      effect(() => {
+        // Whatever is drawn and may change.
+        void [s.timeWindow.value, s.selection.value, s.cursorNs.value, s.measure.value, s.selectedRange.value, s.focused.value];
+        void [s.filter.value, s.searchMode.value, s.collections.value, s.notices.value, s.ticks.value, s.timeDisplay.value];
+        void [this.scrollTop.value, this.hover.value, this.layout.value, s.activeSession.value, this.hasFocus.value, this.focusRange.value];
+        this.requestDraw();
+      }),
+    ];
+  }
+
+  /** Colours and names: what was painted with older ones is painted anew. */
+  private follow(): void {
+    void s.theme.value;
+    void [s.names.value, s.meta.value, s.colourMode.value];
+    // The theme's attribute is set by an effect of its own; read the tokens when it has run.
+    queueMicrotask(() => this.restyle());
+  }
+
+  private makeStyle(): PaintStyle {
+    const { signal: colours, bars } = this.palette;
+    const names = nameStyle(s.names.peek(), s.meta.peek()?.families ?? [], s.colourMode.peek());
+    return { ...names, bars, fault: colours["gc-pause"], canvas: colours["bg-canvas"] };
+  }
+
+  restyle(): void {
+    this.palette = readPalette();
+    this.readMeasures();
+    this.style = this.makeStyle();
+    this.bitmaps.setStyle(this.style, `${this.palette.epoch}`);
+    this.requestDraw();
+  }
+
+  private readMeasures(): void {
+    const style = getComputedStyle(document.documentElement);
+    const px = (name: string) => Number.parseFloat(style.getPropertyValue(name)) || 0;
+    const next = { row: px("--tk-row"), strip: px("--tk-strip"), gc: px("--tk-gc"), gauge: px("--tk-gauge"), memory: px("--tk-memory"), ruler: px("--tk-ruler") };
+    if (JSON.stringify(next) === JSON.stringify(this.measures)) return;
+    this.measures = next;
+    this.relayOut();
+  }
+
+  private relayOut(): void {
+    const meta = s.meta.value;
+    const lanes = meta?.lanes ?? [];
+    const key = `${s.activeId.value}/${JSON.stringify(lanes.map(({ id, kind, label, rows }) => [id, kind, label, rows]))}`;
+    if (key !== this.lanesKey) {
+      // Numbers of lanes mean something else now.
+      this.lanesKey = key;
+      this.cache.clear();
+      this.durations.clear();
+    }
+    this.layout.value = layOut(lanes, s.gauges.value, s.laneView.value, this.measures);
+  }
+
+  attach(canvas: HTMLCanvasElement): void {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d");
+    this.restyle();
+  }
+
+  detach(): void {
+    this.stops.forEach((stop) => stop());
+    this.bitmaps.stop();
+    if (this.frame !== undefined) cancelAnimationFrame(this.frame);
+  }
+
+  resize(width: number, height: number): void {
+    const ratio = window.devicePixelRatio || 1;
+    this.size = { width, height, ratio };
+    if (this.canvas !== null) {
+      this.canvas.width = Math.round(width * ratio);
+      this.canvas.height = Math.round(height * ratio);
+    }
+    this.readMeasures();
+    // A canvas is empty after a change of its size: draw before the browser shows it.
+    this.draw();
+  }
+
+  get widthPx(): number {
+    return this.size.width;
+  }
+
+  requestDraw(): void {
+    if (this.frame !== undefined) return;
+    this.frame = requestAnimationFrame((now) => {
+      this.frame = undefined;
+      if (now - this.lastFrameMs < 1000) this.keep(this.frameTimes, now - this.lastFrameMs);
+      this.lastFrameMs = now;
+      const start = performance.now();
+      this.draw();
+      this.keep(this.drawTimes, performance.now() - start);
+    });
+  }
+
+  private keep(list: number[], value: number): void {
+    list.push(value);
+    if (list.length > KEPT_FRAMES) list.shift();
+  }
+
+  retry(): void {
+    this.problem.value = null;
+    this.loader.retry();
+    this.filterLoader.retry();
+  }
+
+  private tilesCame(): void {
+    this.problem.value = this.loader.failure ?? this.filterLoader.failure;
+    this.requestDraw();
+  }
+
+  axis(): Axis {
+    return makeAxis(s.timeWindow.peek(), this.size.width, this.size.ratio);
+  }
+
+  private isStill(): boolean {
+    return performance.now() - this.movedMs >= STILL_MS;
+  }
+
+  /** Notes when the view moves; draws once more when it has come to rest. */
+  private noteMotion(axis: Axis): void {
+    const key = `${axis.nsPerPx}/${axis.ratio}`;
+    if (key === this.lastAxis) return;
+    this.lastAxis = key;
+    this.movedMs = performance.now();
+    window.clearTimeout(this.restTimer);
+    this.restTimer = window.setTimeout(() => this.requestDraw(), STILL_MS + 5);
+  }
+
+  /** Makes a scene and draws it. */
+  draw(): void {
+    if (this.context === null || this.size.width <= 0 || this.size.height <= 0) return;
+    const axis = this.axis();
+    this.noteMotion(axis);
+    const level = levelOf(axis) + (this.loader.cappedLevel === levelOf(axis) ? 1 : 0);
+    const scene: Scene = {
+      axis, level, layout: this.layout.peek(), palette: this.palette, height: this.size.height,
+      rulerHeight: this.measures.ruler, scrollTop: this.scrollTop.peek(), bands: [],
+    };
+    this.ask(scene);
+    this.place(scene, 0, false);
+    const filterId = s.activeFilterId.peek();
+    if (filterId !== 0) this.place(scene, filterId, true);
+    this.scene = scene;
+    this.paint(this.context, scene);
+    this.afterDraw(scene);
+  }
+
+  /** Bands of the tracks that can be seen: what tiles are asked for. */
+  private bandsOf(scene: Scene): Band[] {
+    const bands: Band[] = [];
+    for (const track of visibleTracks(scene)) {
+      if (track.gauge !== null) {
+        const layers = [...track.gauge.layers, ...(track.gauge.line === null ? [] : [track.gauge.line])];
+        for (const { lane } of layers) bands.push({ lane, band: 0, rows: 1 });
+      }
+      if (track.lane === null || (track.rows === 0 && track.markersTop === null && track.kind !== "gc")) continue;
+      const top = trackTop(scene, track) + track.rowsTop;
+      const size = BAND_ROWS * track.pitch;
+      for (let band = 0; band === 0 || band * BAND_ROWS < track.rows; band += 1) {
+        const [from, to] = [top + band * size, top + (band + 1) * size];
+        if (band > 0 && (to < 0 || from > scene.height)) continue;
+        const rows = Math.min(Math.max(track.lane.rows - band * BAND_ROWS, 1), BAND_ROWS);
+        bands.push({ lane: track.lane.id, band, rows });
+      }
+    }
+    return bands;
+  }
+
+  private ask(scene: Scene): void {
+    const session = s.activeId.peek();
+    if (session === null || s.meta.peek() === null) return;
+    const [first, end] = tilesIn(scene.axis, scene.level, 0, scene.axis.widthPx);
+    const needs: Needs = {
+      session,
+      generation: s.generation.peek(),
+      filterId: 0,
+      level: scene.level,
+      firstTile: Math.max(first - 1, 0),
+      endTile: Math.min(end + 1, first + 62),
+      bands: this.bandsOf(scene),
+    };
+    this.loader.want(needs);
+    const filterId = s.activeFilterId.peek();
+    if (filterId !== 0) this.filterLoader.want({ ...needs, filterId });
+  }
+
+  /** Puts the tiles that are there at their places. */
+  private place(scene: Scene, filterId: number, isFiltered: boolean): void {
+    const { axis, level } = scene;
+    const [first, end] = tilesIn(axis, level, 0, axis.widthPx);
+    for (const track of visibleTracks(scene)) {
+      const lanes = track.gauge === null ? [] : [...track.gauge.layers, ...(track.gauge.line === null ? [] : [track.gauge.line])];
+      for (const { lane } of lanes) this.placeBand(scene, track, lane, 0, filterId, isFiltered, first, end);
+      if (track.lane === null) continue;
+      for (let band = 0; band === 0 || band * BAND_ROWS < track.rows; band += 1) {
+        this.placeBand(scene, track, track.lane.id, band, filterId, isFiltered, first, end);
+      }
+    }
+  }
+
+  private placeBand(scene: Scene, track: Track, lane: number, band: number, filterId: number, isFiltered: boolean, first: number, end: number): void {
+    const { axis, level } = scene;
+    const isDrawable = (tile: Tile) =>
+      tile.spans === null || tile.spans.count === 0 || tile.bitmap !== null || track.kind === "gc" || bucketPx(axis, tile.level) > DIRECT_SCALE;
+    for (let tile = first; tile < end; tile += 1) {
+      const key = { filterId, level, lane, band, tile };
+      const own = this.cache.peek(key);
+      if (own !== undefined) this.paintTile(own, track, scene);
+      const wanted = placeTile(axis, level, tile);
+      const next = placeTile(axis, level, tile + 1);
+      for (const { tile: found, from, to } of choose(this.cache, key, isDrawable)) {
+        const share = (at: number) => (at === 0 ? wanted.x : at === 512 ? next.x : wanted.x + at * wanted.scale);
+        const [clipFrom, clipTo] = [Math.max(share(from), 0), Math.min(share(to), axis.widthPx)];
+        if (clipTo <= clipFrom) continue;
+        scene.bands.push({ track, band, tile: found, at: placeTile(axis, found.level, found.tile, clipFrom, clipTo), isFiltered });
+      }
+    }
+  }
+
+  /** Has the bitmap of a tile made when there is none, or none of this scale and the view is still. */
+  private paintTile(tile: Tile, track: Track, { axis, level }: Scene): void {
+    const scale = bucketPx(axis, level);
+    if (scale > DIRECT_SCALE || track.kind === "gc" || track.gauge !== null) return;
+    const rows = Math.min(Math.max((track.lane?.rows ?? 0) - tile.band * BAND_ROWS, 1), BAND_ROWS);
+    const wish: BitmapWish = { scale, ratio: axis.ratio, pitchPx: track.pitch, rows, mode: s.colourMode.peek(), laneSlot: track.lane ? laneSlot(track.lane) : 0 };
+    if (this.bitmaps.isCurrent(tile, wish)) return;
+    if (tile.bitmap === null || tile.bitmap.style === "" || this.isStill()) this.bitmaps.make(tile, wish);
+  }
+
+  private paint(context: CanvasRenderingContext2D, scene: Scene): void {
+    const { axis, palette, height } = scene;
+    context.setTransform(axis.ratio, 0, 0, axis.ratio, 0, 0);
+    context.fillStyle = palette.signal["bg-canvas"];
+    context.fillRect(0, 0, axis.widthPx, height);
+    drawGrid(context, scene);
+    const pauses = pausesIn(scene);
+    drawPauseWash(context, scene, pauses);
+    const isDimmed = s.activeFilterId.peek() !== 0 || s.filter.peek().is === "running";
+    const isIsolated = s.activeFilterId.peek() !== 0 && s.searchMode.peek() === "isolate";
+    const byTrack = new Map<Track, PlacedBand[]>();
+    for (const band of scene.bands) {
+      const list = byTrack.get(band.track);
+      if (list === undefined) byTrack.set(band.track, [band]);
+      else list.push(band);
+    }
+    for (const track of visibleTracks(scene)) {
+      if (track.isPinned) this.backPinned(context, scene, track);
+      if (track.gauge !== null) drawGauge(context, scene, track, track.gauge);
+      else if (track.kind === "gc") drawGc(context, scene, track, pauses);
+      else {
+        clipTo(context, scene, track, () => {
+          for (const band of byTrack.get(track) ?? []) {
+            if (band.isFiltered || !isIsolated) drawBand(context, scene, band, this.style, isDimmed && !band.isFiltered);
+          }
+          drawMarkers(context, scene, track, this.style);
+          this.labels(context, scene, track, isDimmed, isIsolated);
+        });
+      }
+      this.separator(context, scene, track);
+    }
+    drawLoss(context, scene);
+    drawOutlines(context, scene, this.hover.peek(), this.hasFocus.peek(), this.focusRange.peek());
+    drawRuler(context, scene);
+    drawCursor(context, scene);
+  }
+
+  /** Pinned tracks lie over the scrolled ones. */
+  private backPinned(context: CanvasRenderingContext2D, scene: Scene, track: Track): void {
+    context.fillStyle = scene.palette.signal["bg-canvas"];
+    context.fillRect(0, trackTop(scene, track), scene.axis.widthPx, track.height);
+  }
+
+  private separator(context: CanvasRenderingContext2D, scene: Scene, track: Track): void {
+    const y = Math.round(trackTop(scene, track) + track.height) - 1;
+    if (!track.isPinned && y < scrollAreaTop(scene)) return;
+    context.fillStyle = scene.palette.signal.line;
+    context.fillRect(0, y, scene.axis.widthPx, 1);
+  }
+
+  private labels(context: CanvasRenderingContext2D, scene: Scene, track: Track, isDimmed: boolean, isIsolated: boolean): void {
+    const known = (lane: number, row: number, index: number) => this.durations.get(lane, row, index);
+    const of = (isFiltered: boolean) => wideSpans({ ...scene, bands: scene.bands.filter((band) => band.isFiltered === isFiltered) }, track);
+    const isSearching = s.activeFilterId.peek() !== 0;
+    if (!isSearching) return drawLabels(context, scene, track, wideSpans(scene, track), this.style, known);
+    if (!isIsolated) {
+      context.globalAlpha = isDimmed ? 0.4 : 1;
+      drawLabels(context, scene, track, of(false), this.style, () => null);
+      context.globalAlpha = 1;
+    }
+    drawLabels(context, scene, track, of(true), this.style, known);
+  }
+
+  /** What is worked out when the view is still. */
+  private afterDraw(scene: Scene): void {
+    if (!this.isStill()) return;
+    const wishes: { lane: number; row: number; index: number; px: number }[] = [];
+    for (const track of visibleTracks(scene)) {
+      const { lane } = track;
+      if (lane === null || track.kind === "gc") continue;
+      for (const { row, index, x, to } of wideSpans(scene, track)) {
+        if (to - x >= 70) wishes.push({ lane: lane.id, row, index, px: to - x });
+      }
+    }
+    wishes.sort((a, b) => b.px - a.px);
+    if (s.isReady.peek()) this.durations.want(wishes.slice(0, LABEL_REQUESTS));
+    if (this.loader.isLoading) return;
+    if (scene.bands.some(({ tile }) => tile.spans !== null && tile.spans.count > 0) && performance.getEntriesByName("first-tile").length === 0) {
+      performance.mark("first-tile");
+    }
+    this.utilisation.value = spansUtilisation(scene, this.style);
+    this.sceneVersion.value += 1;
+  }
+
+  /** Is everything that can be seen drawn from the tiles it wants? */
+  isComplete(): boolean {
+    const { scene } = this;
+    if (scene === null || this.loader.isLoading || this.filterLoader.isLoading) return false;
+    return scene.bands.every(({ tile }) => tile.level === scene.level && (tile.flags & FRAME_FLAG.capped) === 0);
+  }
+
+  hit(x: number, y: number): SpanHit | null {
+    return this.scene === null ? null : hitTest(this.scene, x, y);
+  }
+}
