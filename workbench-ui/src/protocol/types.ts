@@ -51,7 +51,8 @@ export interface Meta {
   isComplete: boolean;
   generation: number;
   file: { name: string; path: string; bytes: number; blocks: number; format: number; dialect: string; isClosed: boolean };
-  time: { endNs: number; zeroNs: number; ticksPerSecond: string; startUnixNs: string | null };
+  /** `zeroTicks` is the clock tick at 0 of the axis. */
+  time: { endNs: number; zeroNs: number; zeroTicks?: string; ticksPerSecond: string; startUnixNs: string | null };
   world: {
     databaseName: string;
     baseTickRate: number;

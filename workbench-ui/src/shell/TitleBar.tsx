@@ -68,6 +68,7 @@ function SessionTabs() {
 
 export function TitleBar() {
   const open = activeSession.value;
+  const hasRaw = meta.value?.time.zeroTicks !== undefined;
   return (
     <header class="title-bar">
       <div class="brand">
@@ -91,7 +92,7 @@ export function TitleBar() {
       </div>
       <div class="title-right">
         <div class="title-right title-switches">
-          <Segments label="Time" values={TIMES} now={timeDisplay.value} set={setTimeDisplay} />
+          <Segments label="Time" values={hasRaw ? TIMES : TIMES.filter(([mode]) => mode !== "raw")} now={timeDisplay.value} set={setTimeDisplay} />
           <Segments label="Colour by" values={COLOURS} now={colourMode.value} set={setColourMode} />
         </div>
         <button

@@ -1,6 +1,6 @@
 /** Tick overview, overload strip and minimap with their gutter. */
 
-import { effect } from "@preact/signals";
+import { computed, effect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { count, duration, percent } from "../format";
 import { announce, setWindow, showTick } from "../state/actions";
@@ -192,12 +192,8 @@ export function OverviewCanvas({ view: timeline }: { view: TimelineView }) {
   const canvasRef = useRef<HTMLCanvasElement>(null);
   const boxRef = useRef<HTMLDivElement>(null);
   const viewRef = useRef<OverviewView | null>(null);
-  const measures = {
-    ticks: timeline.measures.row === 17 ? 56 : 72,
-    overload: 20,
-    minimap: timeline.measures.row === 17 ? 36 : 44,
-  };
-  const heights = overviewHeights(measures);
+  const { ticks, overload, minimap } = timeline.measures;
+  const heights = overviewHeights({ ticks, overload, minimap });
   void [s.ticks.value, s.meta.value, timeline.layout.value];
   useEffect(() => {
     const [canvas, box] = [canvasRef.current, boxRef.current];
@@ -294,14 +290,22 @@ function WindowSlider(props: { label: string; top: number; height: number }) {
   );
 }
 
+/** Ticks above the 95th percentile, and the longest. */
+const slowTicks = computed(() => {
+  const p95 = s.meta.value?.ticks.p95Ns ?? Number.POSITIVE_INFINITY;
+  let [above, worst] = [0, 0];
+  for (const ns of s.ticks.value.durationNs) {
+    worst = Math.max(worst, ns ?? 0);
+    if (ns !== null && ns > p95) above += 1;
+  }
+  return { above, worst };
+});
+
 function OverviewGutter({ heights }: { heights: { ticks: number; overload: number; minimap: number } }) {
   const { fromNs, toNs } = s.timeWindow.value;
   const ticks = s.meta.value?.ticks;
   const p95 = ticks?.p95Ns ?? null;
-  const durations = s.ticks.value.durationNs;
-  const above = p95 === null ? 0 : durations.filter((ns) => ns !== null && ns > p95).length;
-  let worst = 0;
-  for (const ns of durations) worst = Math.max(worst, ns ?? 0);
+  const { above, worst } = slowTicks.value;
   const whole = s.wholeRange.value.toNs;
   const budget = budgetNs();
   return (

@@ -7,7 +7,7 @@ export function timeContext(): TimeContext {
   const time = meta.value?.time;
   return {
     startUnixNs: time?.startUnixNs ? BigInt(time.startUnixNs) : null,
-    zeroTicks: 0n,
+    zeroTicks: BigInt(time?.zeroTicks ?? "0"),
     ticksPerSecond: BigInt(time?.ticksPerSecond ?? "1000000000"),
     tickAt: (ns) => {
       const table = ticks.value;

@@ -68,7 +68,9 @@ export class TimelineView {
   private lastAxis = "";
   private lanesKey = "";
   private stops: (() => void)[] = [];
-  measures: Measures & { ruler: number } = { row: 18, strip: 22, gc: 32, gauge: 28, memory: 64, ruler: 28 };
+  measures: Measures & { ruler: number; ticks: number; overload: number; minimap: number } = {
+    row: 18, strip: 22, gc: 32, gauge: 28, memory: 64, ruler: 28, ticks: 72, overload: 20, minimap: 44,
+  };
 
   constructor() {
     this.style = this.makeStyle();
@@ -110,7 +112,10 @@ export class TimelineView {
   private readMeasures(): void {
     const style = getComputedStyle(document.documentElement);
     const px = (name: string) => Number.parseFloat(style.getPropertyValue(name)) || 0;
-    const next = { row: px("--tk-row"), strip: px("--tk-strip"), gc: px("--tk-gc"), gauge: px("--tk-gauge"), memory: px("--tk-memory"), ruler: px("--tk-ruler") };
+    const next = {
+      row: px("--tk-row"), strip: px("--tk-strip"), gc: px("--tk-gc"), gauge: px("--tk-gauge"), memory: px("--tk-memory"), ruler: px("--tk-ruler"),
+      ticks: px("--tk-ticks"), overload: px("--tk-overload"), minimap: px("--tk-minimap"),
+    };
     if (JSON.stringify(next) === JSON.stringify(this.measures)) return;
     this.measures = next;
     this.relayOut();
