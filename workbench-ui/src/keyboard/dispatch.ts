@@ -1,3 +1,172 @@
 /** Keys to actions (B-37), by physical position. */
 
-export function startKeyboard(): void {}
+import { pan, setLayout, showSelection, showWhole, stepSlowTick, stepTick, zoom, clearSelection } from "../state/actions";
+import { type BottomTab, focused, isMeasuring, meta, openFloat, primary, selection, showLegends, showOffCpu } from "../state/store";
+import { moveLane, moveRow, moveSpan, selectFocused } from "../timeline/focus";
+import { addBookmark } from "../panels/Bookmarks";
+import { stepHit } from "../panels/hits";
+import { combination, learnLayout } from "./keymap";
+
+const ZOOM = 1.6;
+const PAN = 0.15;
+
+/** The parts of the page in the order of F6. */
+const PANELS = ["timeline", "inspector", "bottom"] as const;
+
+/** Puts the keyboard into a panel: its rows or its tabs. */
+export function focusPanel(name: (typeof PANELS)[number]): void {
+  if (name === "inspector") setLayout({ isInspectorOpen: true });
+  if (name === "bottom") setLayout({ isBottomOpen: true });
+  requestAnimationFrame(() => {
+    const panel = document.querySelector<HTMLElement>(`[data-panel="${name}"]`);
+    const inner = panel?.querySelector<HTMLElement>('[data-panel-focus], [role="tab"][aria-selected="true"]');
+    (inner ?? panel)?.focus();
+  });
+}
+
+function nextPanel(by: 1 | -1): void {
+  const at = PANELS.findIndex((name) => document.activeElement?.closest(`[data-panel="${name}"]`));
+  const next = PANELS[at < 0 ? 0 : (at + by + PANELS.length) % PANELS.length];
+  if (next) focusPanel(next);
+}
+
+export function showTable(tab: BottomTab): void {
+  setLayout({ bottomTab: tab, isBottomOpen: true });
+  focusPanel("bottom");
+}
+
+export function focusSearch(): void {
+  document.querySelector<HTMLInputElement>("#search")?.focus();
+}
+
+export function toggleMeasuring(): void {
+  isMeasuring.value = !isMeasuring.value;
+  if (isMeasuring.value) setLayout({ inspectorTab: "bookmarks", isInspectorOpen: true });
+}
+
+function stepOut(): void {
+  if (isMeasuring.value) isMeasuring.value = false;
+  else if (selection.value.length > 0) clearSelection();
+  else focused.value = null;
+}
+
+function inspect(): void {
+  if (primary.value === null && focused.value !== null) selectFocused();
+  setLayout({ inspectorTab: "inspector", isInspectorOpen: true });
+}
+
+const glide = { glide: true } as const;
+
+/** What keys do while a trace is shown. */
+const ACTIONS: Record<string, () => void> = {
+  KeyW: () => zoom(ZOOM, undefined, glide),
+  Equal: () => zoom(ZOOM, undefined, glide),
+  "Shift+Equal": () => zoom(ZOOM, undefined, glide),
+  NumpadAdd: () => zoom(ZOOM, undefined, glide),
+  "Ctrl+ArrowUp": () => zoom(ZOOM, undefined, glide),
+  KeyS: () => zoom(1 / ZOOM, undefined, glide),
+  Minus: () => zoom(1 / ZOOM, undefined, glide),
+  NumpadSubtract: () => zoom(1 / ZOOM, undefined, glide),
+  "Ctrl+ArrowDown": () => zoom(1 / ZOOM, undefined, glide),
+  "Shift+KeyW": () => zoom(ZOOM ** 4, undefined, glide),
+  "Shift+KeyS": () => zoom(1 / ZOOM ** 4, undefined, glide),
+  KeyA: () => pan(-PAN, glide),
+  "Ctrl+ArrowLeft": () => pan(-PAN, glide),
+  KeyD: () => pan(PAN, glide),
+  "Ctrl+ArrowRight": () => pan(PAN, glide),
+  "Shift+KeyA": () => pan(-4 * PAN, glide),
+  "Ctrl+Shift+ArrowLeft": () => pan(-4 * PAN, glide),
+  "Shift+KeyD": () => pan(4 * PAN, glide),
+  "Ctrl+Shift+ArrowRight": () => pan(4 * PAN, glide),
+  ArrowUp: () => moveRow(-1),
+  ArrowDown: () => moveRow(1),
+  ArrowLeft: () => moveSpan(-1),
+  ArrowRight: () => moveSpan(1),
+  PageUp: () => moveLane(-1),
+  PageDown: () => moveLane(1),
+  BracketLeft: () => stepTick(-1),
+  BracketRight: () => stepTick(1),
+  "Shift+BracketLeft": () => stepSlowTick(-1),
+  "Shift+BracketRight": () => stepSlowTick(1),
+  KeyZ: showSelection,
+  Digit0: showWhole,
+  Numpad0: showWhole,
+  Enter: inspect,
+  Escape: stepOut,
+  KeyR: toggleMeasuring,
+  KeyM: addBookmark,
+  KeyN: () => void stepHit(1),
+  "Shift+KeyN": () => void stepHit(-1),
+  KeyO: () => {
+    showOffCpu.value = !showOffCpu.value;
+  },
+  KeyL: () => {
+    showLegends.value = !showLegends.value;
+  },
+};
+
+/** What they do whatever is shown. */
+const ALWAYS: Record<string, () => void> = {
+  F6: () => nextPanel(1),
+  "Shift+F6": () => nextPanel(-1),
+  Slash: focusSearch,
+  "Shift+Slash": () => {
+    openFloat.value = "help";
+  },
+  "Ctrl+KeyK": () => {
+    openFloat.value = openFloat.value === "palette" ? "none" : "palette";
+  },
+};
+
+/** After G. */
+const GO: Record<string, () => void> = {
+  KeyT: () => focusPanel("timeline"),
+  KeyS: () => showTable("statistics"),
+  KeyL: () => showTable("top"),
+  KeyI: () => showTable("ticks"),
+  KeyC: () => showTable("collections"),
+  KeyB: () => {
+    setLayout({ inspectorTab: "bookmarks", isInspectorOpen: true });
+    focusPanel("inspector");
+  },
+};
+
+const GO_MS = 1500;
+
+/** Fields, and what reacts to keys by itself: there plain keys are not ours. */
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable="true"]') !== null;
+}
+
+function isOnButton(event: KeyboardEvent): boolean {
+  return event.key === "Enter" && event.target instanceof HTMLElement && event.target.closest("button, a, summary, [role='row']") !== null;
+}
+
+export function startKeyboard(): void {
+  let goUntil = 0;
+  void learnLayout();
+  window.addEventListener("keydown", (event) => {
+    const pressed = combination(event);
+    const isPalette = pressed === "Ctrl+KeyK";
+    if (event.defaultPrevented || (isTyping(event.target) && !isPalette && pressed !== "F6" && pressed !== "Shift+F6")) return;
+    if (openFloat.value !== "none" && !isPalette) return;
+    const isGo = performance.now() < goUntil;
+    goUntil = 0;
+    let act = isGo ? GO[pressed] : undefined;
+    if (!isGo && pressed === "KeyG" && meta.value !== null) {
+      goUntil = performance.now() + GO_MS;
+      event.preventDefault();
+      return;
+    }
+    act ??= ALWAYS[pressed] ?? (meta.value === null || isOnButton(event) ? undefined : ACTIONS[pressed]);
+    if (act === undefined) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+/** For the test that every line of the help sheet does something. */
+export function handledKeys(): { plain: string[]; go: string[] } {
+  return { plain: [...Object.keys(ACTIONS), ...Object.keys(ALWAYS)], go: Object.keys(GO) };
+}
+

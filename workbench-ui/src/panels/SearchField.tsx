@@ -1,3 +1,187 @@
+/** The filter: typed, checked at each key, evaluated by the server (B-25). */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { count, visible } from "../format";
+import { ApiError } from "../protocol/http";
+import { Latest } from "../protocol/latest";
+import type { Problem } from "../protocol/types";
+import { announce, report, search, setLayout } from "../state/actions";
+import { type SearchMode, activeFilterId, filter, hitAt, isReady, searchMode, sessionApi } from "../state/store";
+import { stepHit } from "./hits";
+import { NothingFound } from "./NothingFound";
+import { Segments } from "./Segments";
+
+const MODES: readonly (readonly [SearchMode, string])[] = [
+  ["dim", "Dim others"],
+  ["isolate", "Isolate"],
+  ["list", "List"],
+];
+const PAUSE_MS = 300;
+
+const checking = new Latest();
+
+/** The text with the part underlined that the server does not understand; lies behind the field. */
+function Underline({ text, problem }: { text: string; problem: Problem }) {
+  const characters = [...text];
+  const from = Math.min(problem.column ?? 0, characters.length);
+  const to = Math.max(Math.min(from + (problem.length ?? 1), characters.length), from);
+  return (
+    <span class="search-under mono" aria-hidden="true">
+      {characters.slice(0, from).join("")}
+      <u>{to > from ? characters.slice(from, to).join("") : "\u00a0"}</u>
+    </span>
+  );
+}
+
+function Result() {
+  const state = filter.value;
+  switch (state.is) {
+    case "none":
+      return <kbd>/</kbd>;
+    case "running":
+      return <span class="text-2">{Math.round((100 * state.done) / Math.max(state.total, 1))} %</span>;
+    case "failed":
+      return <span class="text-2">not understood</span>;
+    case "ready":
+      return (
+        <>
+          <span class="text-2">
+            {hitAt.value === null ? `${count(state.matches)} ${state.matches === 1 ? "hit" : "hits"}` : `${count(hitAt.value + 1)} of ${count(state.matches)}`}
+          </span>
+          {state.matches > 0 && (
+            <>
+              <button type="button" class="search-step" aria-label="Previous hit" title="Previous hit (Shift N)" onClick={() => void stepHit(-1)}>
+                ‹
+              </button>
+              <button type="button" class="search-step" aria-label="Next hit" title="Next hit (N)" onClick={() => void stepHit(1)}>
+                ›
+              </button>
+            </>
+          )}
+        </>
+      );
+  }
+}
+
+export function setSearchMode(mode: SearchMode): void {
+  searchMode.value = mode;
+  if (mode === "list") setLayout({ bottomTab: "search", isBottomOpen: true });
+}
+
 export function SearchField() {
-  return null;
+  const state = filter.value;
+  const text = useSignal("");
+  const problem = useSignal<Problem | null>(null);
+  const isOpen = useSignal(false);
+  const timer = useRef<number | undefined>(undefined);
+  const frame = useRef<HTMLDivElement>(null);
+
+  // A search that was started elsewhere (a link, Back, the inspector) shows in the field.
+  const active = state.is === "none" ? "" : state.text;
+  useEffect(() => {
+    if (active !== "" && active !== text.value.trim()) text.value = active;
+    if (active === "" && document.activeElement?.id !== "search") text.value = "";
+  }, [active]);
+  useEffect(() => {
+    if (state.is === "ready") announce(`${count(state.matches)} hits`);
+    if (state.is === "failed") problem.value = state.problem;
+  }, [state]);
+  useEffect(() => {
+    const leave = (event: FocusEvent) => {
+      if (!frame.current?.contains(event.target as Node)) isOpen.value = false;
+    };
+    document.addEventListener("focusin", leave);
+    return () => document.removeEventListener("focusin", leave);
+  }, []);
+
+  const check = async (now: string): Promise<boolean> => {
+    const api = sessionApi.value;
+    if (api === null || now.trim() === "") {
+      problem.value = null;
+      return true;
+    }
+    try {
+      const answer = await checking.run((signal) => api.checkFilter(now, signal));
+      if (answer !== undefined) problem.value = null;
+      return answer !== undefined;
+    } catch (error) {
+      if (error instanceof ApiError) problem.value = error.problem;
+      else report(error);
+      return false;
+    }
+  };
+  const onInput = (now: string) => {
+    text.value = now;
+    isOpen.value = true;
+    window.clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => {
+      void check(now).then((isValid) => (isValid && now === text.value ? search(now) : undefined));
+    }, PAUSE_MS);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape") {
+      if (text.value !== "") {
+        onInput("");
+        void search("");
+      } else (event.currentTarget as HTMLElement).blur();
+      isOpen.value = false;
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      if (activeFilterId.value !== 0 && state.is === "ready" && state.text === text.value.trim()) return void stepHit(event.shiftKey ? -1 : 1);
+      window.clearTimeout(timer.current);
+      void check(text.value).then((isValid) => (isValid ? search(text.value) : undefined));
+    } else if (event.key === "ArrowDown" && state.is === "ready") {
+      event.preventDefault();
+      void stepHit(1);
+    } else if (event.key === "ArrowUp" && state.is === "ready") {
+      event.preventDefault();
+      void stepHit(-1);
+    }
+  };
+  const fault = problem.value;
+  const isFaulty = fault !== null && text.value.trim() !== "";
+  return (
+    <div class={isFaulty ? "search is-faulty" : "search"} role="search" ref={frame} onFocusIn={() => (isOpen.value = true)}>
+      <div class="search-line">
+        <svg width="14" height="14" viewBox="0 0 14 14" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">
+          <circle cx="6" cy="6" r="4.2" />
+          <path d="M9.2 9.2 13 13" />
+        </svg>
+        <div class="search-box">
+          {isFaulty && <Underline text={text.value} problem={fault} />}
+          <input
+            id="search"
+            type="text"
+            class={text.value === "" ? "" : "mono"}
+            aria-label="Search spans, fields, ticks"
+            aria-invalid={isFaulty}
+            aria-describedby={isFaulty ? "search-fault" : undefined}
+            placeholder="Search spans, fields, ticks"
+            spellcheck={false}
+            autocomplete="off"
+            disabled={!isReady.value}
+            value={text.value}
+            onInput={({ currentTarget }) => onInput(currentTarget.value)}
+            onKeyDown={onKeyDown}
+          />
+        </div>
+        <span class="search-result">
+          <Result />
+        </span>
+      </div>
+      {isOpen.value && (isFaulty || state.is === "ready") && (
+        <div class="search-more">
+          {isFaulty && (
+            <p id="search-fault" role="alert">
+              {visible(fault.detail)}
+              {fault.hint ? <span class="text-2"> {visible(fault.hint)}</span> : null}
+            </p>
+          )}
+          {!isFaulty && state.is === "ready" && state.matches === 0 && <NothingFound text={state.text} />}
+          {!isFaulty && state.is === "ready" && state.matches > 0 && <Segments label="Hits" values={MODES} now={searchMode.value} set={setSearchMode} />}
+        </div>
+      )}
+    </div>
+  );
 }

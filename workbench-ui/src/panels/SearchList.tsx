@@ -1,3 +1,88 @@
+/** The hits of a search as a table; more are fetched as the end comes into view. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { count, duration, instant, visible } from "../format";
+import type { Hit } from "../protocol/types";
+import { report } from "../state/actions";
+import { filter, nameOf, primary, sessionApi } from "../state/store";
+import { BusyLine, Fault } from "./Answered";
+import { showHit } from "./hits";
+import { NameOf, laneLabel } from "./Name";
+import { NothingFound } from "./NothingFound";
+import { type Column, Table } from "./table/Table";
+import { useRequest } from "./useRequest";
+
+const PAGE = 1000;
+
+interface Numbered extends Hit {
+  at: number;
+}
+
+const COLUMNS: readonly Column<Numbered>[] = [
+  { key: "at", head: "#", width: "64px", isNumber: true, value: (hit) => hit.at + 1, text: (hit) => count(hit.at + 1) },
+  { key: "name", head: "Name", width: "minmax(140px, 2fr)", value: (hit) => nameOf(hit.name), cell: (hit) => <NameOf id={hit.name} /> },
+  { key: "lane", head: "Lane", width: "minmax(90px, 1fr)", value: (hit) => laneLabel(hit.place?.lane) },
+  { key: "tick", head: "Tick", width: "72px", isNumber: true, value: (hit) => hit.tick, text: (hit) => count(hit.tick) },
+  { key: "startNs", head: "Start", width: "120px", isNumber: true, value: (hit) => hit.startNs, text: (hit) => instant(hit.startNs) },
+  { key: "durationNs", head: "Duration", width: "84px", isNumber: true, value: (hit) => hit.durationNs, text: (hit) => (hit.place?.row === null ? "instant" : duration(hit.durationNs)) },
+  { key: "event", head: "Event", width: "92px", value: (hit) => hit.event, cell: (hit) => <span class="mono">{hit.event}</span> },
+];
+
 export function SearchList() {
-  return null;
+  const state = filter.value;
+  const filterId = state.is === "ready" ? state.filterId : 0;
+  const answer = useRequest(filterId === 0 ? null : (api, signal) => api.search(filterId, { count: PAGE }, signal), [filterId]);
+  const more = useSignal<{ filterId: number; hits: Hit[]; isAsking: boolean }>({ filterId: 0, hits: [], isAsking: false });
+  useEffect(() => {
+    more.value = { filterId, hits: [], isAsking: false };
+  }, [filterId]);
+  const first = filterId === 0 ? [] : (answer.value?.hits ?? []);
+  const all = [...first, ...(more.value.filterId === filterId ? more.value.hits : [])];
+  const rows = all.map((hit, at) => ({ ...hit, at }));
+  const fetchMore = async () => {
+    const [api, end] = [sessionApi.value, all[all.length - 1]];
+    if (api === null || end === undefined || state.is !== "ready" || all.length >= state.matches || more.value.isAsking) return;
+    more.value = { ...more.value, isAsking: true };
+    try {
+      const { hits } = await api.search(filterId, { count: PAGE, after: end.event });
+      if (more.value.filterId === filterId) more.value = { filterId, hits: [...more.value.hits, ...hits], isAsking: false };
+    } catch (error) {
+      more.value = { ...more.value, isAsking: false };
+      report(error);
+    }
+  };
+  if (state.is === "none") {
+    return (
+      <div class="panel-empty">
+        Nothing is searched. <kbd>/</kbd> takes a filter such as <code>name=AntUpdate dur&gt;100us</code>.
+      </div>
+    );
+  }
+  if (state.is === "failed") return <div class="panel-empty">{visible(state.problem.detail)}</div>;
+  return (
+    <div class="panel-single">
+      <div class="panel-part">
+        <BusyLine of={answer} />
+        <Fault of={answer} />
+        <Table
+          label="Hits"
+          name="hits"
+          rows={rows}
+          columns={COLUMNS}
+          rowKey={(hit) => hit.event}
+          sort={null}
+          selected={primary.value?.event ?? null}
+          choose={(hit) => showHit(hit, hit.at)}
+          empty={state.is === "ready" && state.matches === 0 ? <NothingFound text={state.text} /> : ""}
+          atEnd={() => void fetchMore()}
+          tools={
+            <span class="tools-note">
+              {state.is === "ready" ? `${count(state.matches)} hits in the trace${rows.length < state.matches ? `, ${count(rows.length)} listed` : ""}` : "searching"}
+            </span>
+          }
+        />
+      </div>
+    </div>
+  );
 }

@@ -40,7 +40,9 @@ export function token(): string {
 
 export interface Ask {
   method?: "GET" | "POST" | "PUT" | "DELETE";
+  /** A document; or else bytes. */
   body?: unknown;
+  bytes?: ArrayBuffer;
   signal?: AbortSignal | undefined;
 }
 
@@ -55,11 +57,15 @@ async function problemOf(response: Response): Promise<t.Problem> {
 }
 
 /** Sends a request; `path` begins behind `/api/v1`. */
-export async function ask(path: string, { method = "GET", body, signal }: Ask = {}): Promise<Response> {
+export async function ask(path: string, { method = "GET", body, bytes, signal }: Ask = {}): Promise<Response> {
   const headers: Record<string, string> = { Authorization: `Bearer ${token()}` };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const init: RequestInit = { method, headers, signal: signal ?? null };
   if (body !== undefined) init.body = JSON.stringify(body);
+  if (bytes !== undefined) {
+    headers["Content-Type"] = "application/octet-stream";
+    init.body = bytes;
+  }
   const response = await fetch(API + path, init);
   if (!response.ok) throw new ApiError(await problemOf(response));
   return response;

@@ -1,8 +1,9 @@
 /** Timeline, inspector at its right, tables below; the two can be resized and folded. */
 
+import type { ComponentChild } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { count, duration, instant } from "../format";
-import { Bookmarks, Inspector, Notices, SearchList, Statistics, TopSpans } from "../panels";
+import { Bookmarks, Collections, Gauges, Inspector, Lanes, Notices, SearchList, Statistics, Ticks, TopSpans } from "../panels";
 import { setLayout } from "../state/actions";
 import { cancelOpening } from "../state/sessions";
 import { type BottomTab, type InspectorTab, activeSession, layout, ticks, timeWindow } from "../state/store";
@@ -15,12 +16,30 @@ const INSPECTOR_TABS: readonly [InspectorTab, string][] = [
   ["inspector", "Inspector"],
   ["bookmarks", "Bookmarks"],
   ["notices", "Notices"],
+  ["lanes", "Lanes"],
 ];
 const BOTTOM_TABS: readonly [BottomTab, string][] = [
   ["statistics", "Statistics"],
   ["top", "Top spans"],
+  ["ticks", "Ticks"],
+  ["collections", "Collections"],
+  ["gauges", "Gauges"],
   ["search", "Search results"],
 ];
+const INSPECTOR_PANELS: Record<InspectorTab, () => ComponentChild> = {
+  inspector: () => <Inspector />,
+  bookmarks: () => <Bookmarks />,
+  notices: () => <Notices />,
+  lanes: () => <Lanes />,
+};
+const BOTTOM_PANELS: Record<BottomTab, () => ComponentChild> = {
+  statistics: () => <Statistics />,
+  top: () => <TopSpans />,
+  ticks: () => <Ticks />,
+  collections: () => <Collections />,
+  gauges: () => <Gauges />,
+  search: () => <SearchList />,
+};
 
 /** The range that every panel obeys. */
 export function WindowText() {
@@ -95,7 +114,7 @@ export function Workspace() {
         />
         {hasBottom && (
           <div class="panel-body" role="tabpanel" aria-label={BOTTOM_TABS.find(([tab]) => tab === bottomTab)?.[1]}>
-            {bottomTab === "statistics" ? <Statistics /> : bottomTab === "top" ? <TopSpans /> : <SearchList />}
+            {BOTTOM_PANELS[bottomTab]()}
           </div>
         )}
       </section>
@@ -103,7 +122,7 @@ export function Workspace() {
         <section class={isNarrow ? "panel panel-over" : "panel panel-inspector"} aria-label="Details" data-panel="inspector">
           <Tabs label="Details" tabs={INSPECTOR_TABS} active={inspectorTab} choose={(tab) => setLayout({ inspectorTab: tab })} />
           <div class="panel-body" role="tabpanel" aria-label={INSPECTOR_TABS.find(([tab]) => tab === inspectorTab)?.[1]}>
-            {inspectorTab === "inspector" ? <Inspector /> : inspectorTab === "bookmarks" ? <Bookmarks /> : <Notices />}
+            {INSPECTOR_PANELS[inspectorTab]()}
           </div>
         </section>
       )}

@@ -12,8 +12,8 @@ export interface Link {
 }
 
 const COLOURS: readonly ColourMode[] = ["family", "kind", "system", "thread", "duration", "depth"];
-const BOTTOM: readonly BottomTab[] = ["statistics", "top", "search"];
-const INSPECTOR: readonly InspectorTab[] = ["inspector", "bookmarks", "notices"];
+const BOTTOM: readonly BottomTab[] = ["statistics", "top", "search", "ticks", "collections", "gauges"];
+const INSPECTOR: readonly InspectorTab[] = ["inspector", "bookmarks", "notices", "lanes"];
 
 export function formatLink(link: Link): string {
   const parts: string[] = [];

@@ -34,8 +34,8 @@ export type FilterState =
 
 export type Theme = "dark" | "light" | "system";
 export type ColourMode = "family" | "kind" | "system" | "thread" | "duration" | "depth";
-export type BottomTab = "statistics" | "top" | "search";
-export type InspectorTab = "inspector" | "bookmarks" | "notices";
+export type BottomTab = "statistics" | "top" | "search" | "ticks" | "collections" | "gauges";
+export type InspectorTab = "inspector" | "bookmarks" | "notices" | "lanes";
 export type TrackHeight = "summary" | "normal" | "double";
 export type Float = "none" | "palette" | "help" | "open";
 

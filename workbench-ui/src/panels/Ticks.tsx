@@ -1,0 +1,101 @@
+/** The tick overview and the overload strip as a table. */
+
+import { useMemo } from "preact/hooks";
+import { count, duration, instant } from "../format";
+import { showTick } from "../state/actions";
+import { meta, ticks } from "../state/store";
+import { type Column, Table } from "./table/Table";
+import { PinButton, tableRange, tableWindow } from "./window";
+
+interface TickRow {
+  place: number;
+  number: number;
+  startNs: number;
+  durationNs: number | null;
+  level: number;
+  multiplier: number;
+  collections: number;
+  missingBefore: number;
+}
+
+function columnsOf(p95Ns: number | null): Column<TickRow>[] {
+  const isSlow = (row: TickRow) => p95Ns !== null && (row.durationNs ?? 0) > p95Ns;
+  const number = (key: keyof TickRow, head: string, width: string, title?: string): Column<TickRow> => ({
+    key,
+    head,
+    width,
+    isNumber: true,
+    value: (row) => row[key],
+    text: (row) => count(row[key] ?? 0),
+    ...(title === undefined ? {} : { title }),
+  });
+  return [
+    number("number", "Tick", "72px"),
+    { key: "startNs", head: "Start", width: "120px", isNumber: true, value: (row) => row.startNs, text: (row) => instant(row.startNs) },
+    {
+      key: "durationNs",
+      head: "Duration",
+      width: "92px",
+      isNumber: true,
+      value: (row) => row.durationNs,
+      text: (row) => (row.durationNs === null ? "no end" : duration(row.durationNs)),
+      cell: (row) => <span class={isSlow(row) ? "hot" : ""}>{row.durationNs === null ? "no end" : duration(row.durationNs)}</span>,
+      hint: (row) => (isSlow(row) ? `above P95, ${duration(p95Ns ?? 0)}` : row.durationNs === null ? undefined : `${count(row.durationNs)} ns`),
+    },
+    number("collections", "Collections", "92px", "Garbage collections that touch the tick"),
+    number("level", "Overload level", "108px"),
+    number("multiplier", "Rate ÷", "72px", "The tick rate is divided by this"),
+    number("missingBefore", "Missing before", "minmax(108px, 1fr)", "Tick numbers that are not in the recording"),
+  ];
+}
+
+export function Ticks() {
+  const table = ticks.value;
+  const { fromNs, toNs } = tableRange.value;
+  const isWhole = tableWindow.value === null;
+  const rows = useMemo(() => {
+    const list: TickRow[] = [];
+    const first = Math.max(0, table.placeAt(fromNs));
+    for (let place = first; place < table.startNs.length && (table.startNs[place] ?? 0) < toNs; place += 1) {
+      const startNs = table.startNs[place] ?? 0;
+      const durationNs = table.durationNs[place] ?? null;
+      if (startNs + (durationNs ?? 0) < fromNs) continue;
+      list.push({
+        place,
+        number: table.numbers[place] ?? 0,
+        startNs,
+        durationNs,
+        level: table.levels[place] ?? 0,
+        multiplier: table.multipliers[place] ?? 1,
+        collections: table.collections[place] ?? 0,
+        missingBefore: table.missingBefore[place] ?? 0,
+      });
+    }
+    return list;
+  }, [table, fromNs, toNs]);
+  const columns = useMemo(() => columnsOf(meta.value?.ticks.p95Ns ?? null), [meta.value]);
+  return (
+    <div class="panel-single">
+      <div class="panel-part">
+        <Table
+          label="Ticks"
+          name="ticks"
+          rows={rows}
+          columns={columns}
+          rowKey={(row) => String(row.place)}
+          sort={{ key: "durationNs", isDescending: true }}
+          choose={(row) => showTick(row.place)}
+          empty={table.startNs.length === 0 ? "This recording has no ticks: nothing in it runs a tick loop." : "No tick is in the window. Press 0 for the whole trace."}
+          tools={
+            <>
+              <span class="tools-note">
+                {count(rows.length)} of {count(table.startNs.length)} ticks in {isWhole ? "the trace" : "the window"}
+              </span>
+              <PinButton />
+            </>
+          }
+        />
+      </div>
+    </div>
+  );
+}

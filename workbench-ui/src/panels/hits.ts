@@ -1,0 +1,38 @@
+/** Steps through the hits of a search (B-25). */
+
+import { signal } from "@preact/signals";
+import { count, visible } from "../format";
+import type { Hit } from "../protocol/types";
+import { announce, report, select, reveal } from "../state/actions";
+import { activeFilterId, filter, hitAt, nameOf, sessionApi } from "../state/store";
+
+/** The hit that was stepped to last, with the filter it belongs to. */
+const last = signal<{ filterId: number; event: string } | null>(null);
+
+/** Shows a hit and remembers that it is number `at`, from 0. */
+export function showHit(hit: Hit, at: number): void {
+  last.value = { filterId: activeFilterId.value, event: hit.event };
+  hitAt.value = at;
+  select([{ event: hit.event, place: hit.place, startNs: hit.startNs, durationNs: Math.max(hit.durationNs, 0), name: hit.name }]);
+  reveal({ fromNs: hit.startNs, toNs: hit.startNs + Math.max(hit.durationNs, 1) });
+  announce(`Hit ${count(at + 1)}, ${visible(nameOf(hit.name))}, tick ${hit.tick}`);
+}
+
+/** The next (1) or previous (-1) hit; behind the last comes the first. */
+export async function stepHit(by: 1 | -1): Promise<void> {
+  const [api, state] = [sessionApi.value, filter.value];
+  if (api === null || state.is !== "ready") return;
+  if (state.matches === 0) return announce("No hits");
+  const direction = by > 0 ? "next" : "previous";
+  const from = last.value?.filterId === state.filterId ? last.value.event : undefined;
+  const at = from === undefined ? null : hitAt.value;
+  const next = at === null ? (by > 0 ? 0 : state.matches - 1) : (at + by + state.matches) % state.matches;
+  const wraps = at !== null && (by > 0 ? next === 0 : next === state.matches - 1);
+  try {
+    const ask = { direction, count: 1, ...(from === undefined || wraps ? {} : { after: from }) } as const;
+    const [hit] = (await api.search(state.filterId, ask)).hits;
+    if (hit) showHit(hit, next);
+  } catch (error) {
+    report(error);
+  }
+}

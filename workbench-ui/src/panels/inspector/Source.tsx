@@ -1,0 +1,37 @@
+/** The place in the program, with the lines around it where they may be read. */
+
+import { visible } from "../../format";
+import type { EventDetail } from "../../protocol/types";
+import { useRequest } from "../useRequest";
+import { Section } from "./Facts";
+
+const AROUND = 3;
+
+export function SourceOf({ of }: { of: EventDetail }) {
+  const site = of.site;
+  const answer = useRequest(site?.hasSource ? (api, signal) => api.source(site.id, signal) : null, [site?.id]);
+  if (site === null) return null;
+  const source = answer.value;
+  const lines = source?.lines.map((text, at) => ({ number: source.firstLine + at, text })) ?? [];
+  const near = lines.filter(({ number }) => Math.abs(number - site.line) <= AROUND);
+  return (
+    <Section title="Source">
+      <p class="source-path mono" title={visible(site.file)}>
+        {visible(site.file)}:{site.line}
+      </p>
+      <p class="text-2">in {visible(site.method)}</p>
+      {near.length > 0 ? (
+        <pre class="source-lines">
+          {near.map(({ number, text }) => (
+            <div key={number} class={number === site.line ? "is-here" : ""}>
+              <span class="text-3">{number}</span>
+              {visible(text)}
+            </div>
+          ))}
+        </pre>
+      ) : (
+        <p class="text-3">{answer.problem ? visible(answer.problem.detail) : site.hasSource ? "" : "Start typhon ui with --source-root to preview the lines around it."}</p>
+      )}
+    </Section>
+  );
+}
