@@ -6,9 +6,13 @@ use std::error::Error;
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use typhon_analysis::session::{Session, SessionOptions};
 use typhon_analysis::tile::{LaneRows, TileRequest};
+use typhon_log::{Draft, FenceEnd, Options as LogOptions, Store};
+use typhon_store::PoolIo;
+use typhon_sync::Deadline;
 use typhon_trace::header::HEADER_BYTES;
 use typhon_trace::reader::{BlockBuffer, BlockIndex, ReadOptions, TraceFile};
 use typhon_trace::repair::repair;
@@ -69,6 +73,7 @@ fn main() -> Outcome {
     write_event_streams()?;
     write_answers()?;
     write_index()?;
+    write_logs()?;
     write_files(&all_kinds, &guide)
 }
 
@@ -114,6 +119,68 @@ fn write_index() -> Outcome {
         write("tiles", number, &request.encode())?;
     }
     Ok(())
+}
+
+/// Logs in several states, as the target `log_files` takes them: a byte that says whether checksums are made right, and
+/// pieces of files.
+fn write_logs() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let directory = folder.path().join("log");
+    let open = || -> Outcome<Store> {
+        let options = LogOptions { segment_bytes: 12 << 10, spare_segments: 1, ..LogOptions::small() };
+        let opening = Store::open(Arc::new(PoolIo::new()), &directory, options, b"state")?;
+        Ok(opening.start(b"state")?)
+    };
+    let mut states = Vec::new();
+    let log = open()?;
+    states.push(pieces(&directory)?);
+    let mut last = log.watermarks().appended;
+    for number in 0..5 {
+        log.append(&Draft::fence_part(number, b"part"), Deadline::INFINITE)?;
+        let end = FenceEnd { fence: number, tick: -1, parts: 1, records: 1 }.encode();
+        log.append(&Draft::fence_end(&end), Deadline::INFINITE)?;
+        last = log.commit(&Draft::commit(&[number as u8; 50]), Deadline::INFINITE)?.lsn;
+    }
+    states.push(pieces(&directory)?);
+    log.checkpoint(last, b"other state")?;
+    log.commit(&Draft::commit(&[9; 5000]), Deadline::INFINITE)?;
+    states.push(pieces(&directory)?);
+    drop(log);
+    let log = open()?;
+    log.commit(&Draft::commit(b"of the second open"), Deadline::INFINITE)?;
+    states.push(pieces(&directory)?);
+    drop(log);
+    for (number, state) in states.iter().enumerate() {
+        write("log_files", 2 * number, &[&[0], &state[..]].concat())?;
+        write("log_files", 2 * number + 1, &[&[1], &state[..]].concat())?;
+    }
+    Ok(())
+}
+
+/// The pages of a log's files that are not zeros, without the zeros at their ends.
+fn pieces(directory: &Path) -> Outcome<Vec<u8>> {
+    let mut pieces = Vec::new();
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<Outcome<_>>()?;
+    paths.sort();
+    for path in paths {
+        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let file = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("wal") => name.parse::<u8>()?,
+            Some("spare") => name.parse::<u8>()? + 16,
+            _ if name == "anchor" => 0,
+            _ => continue,
+        };
+        for (page, bytes) in fs::read(&path)?.chunks(4096).enumerate() {
+            let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            if length > 0 || page == 2 {
+                pieces.extend([file, page as u8]);
+                pieces.extend((length as u16).to_le_bytes());
+                pieces.extend(&bytes[..length]);
+            }
+        }
+    }
+    Ok(pieces)
 }
 
 fn corpus(name: &str) -> PathBuf {

@@ -19,7 +19,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("anthill", &["typhon"]),
     (
         "typhon-cli",
-        &["typhon-trace", "typhon-clr", "typhon-profiler", "typhon-analysis", "typhon", "anthill"],
+        &[
+            "typhon-trace",
+            "typhon-clr",
+            "typhon-profiler",
+            "typhon-sync",
+            "typhon-store",
+            "typhon-log",
+            "typhon-analysis",
+            "typhon",
+            "anthill",
+        ],
     ),
     ("xtask", &["typhon-trace"]),
 ];

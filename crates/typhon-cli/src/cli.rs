@@ -63,6 +63,10 @@ pub(crate) enum Command {
     /// Work with .typhon-trace files
     #[command(subcommand, arg_required_else_help = true)]
     Trace(Trace),
+    /// Look at the files of a database
+    #[cfg(unix)]
+    #[command(subcommand, arg_required_else_help = true)]
+    Db(Db),
     /// Run a sample world and record it
     Demo(Demo),
     /// Record the garbage collections of a .NET process
@@ -89,6 +93,46 @@ pub(crate) enum Trace {
     Repair(Repair),
     /// Convert a trace, or cut a part out of it
     Export(Export),
+}
+
+#[cfg(unix)]
+#[derive(Debug, Subcommand)]
+pub(crate) enum Db {
+    /// Segments, frames and the tail of a write-ahead log
+    Log(DbLog),
+}
+
+#[cfg(unix)]
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Nothing is written and no lock is taken: the log may be open elsewhere. What is shown is what the
+files hold now; that it is durable only an open makes sure of. Frames before the base are not
+shown, since recovery does not need them. Without an anchor, and for a single segment, the base
+is where the newest open begins.
+
+Exit codes:
+  0 sound   1 sound, with notices (a torn tail)   2 parts disagree   3 data loss
+  4 cannot be opened
+
+Examples:
+  typhon db log world/wal
+  typhon db log world/wal --tail 5
+  typhon db log world/wal --from 1073745920 --limit 1000 --json
+  typhon db log world/wal/0000000000000007.wal"
+)]
+pub(crate) struct DbLog {
+    /// Directory of a log, or one of its segments
+    #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath)]
+    pub(crate) path: PathBuf,
+    /// Show this many frames; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    pub(crate) limit: u32,
+    /// Only the last frames
+    #[arg(long, value_name = "N", conflicts_with = "limit", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    pub(crate) tail: Option<u32>,
+    /// Only frames behind this position
+    #[arg(long, value_name = "LSN", default_value_t = 0, hide_default_value = true)]
+    pub(crate) from: u64,
 }
 
 #[derive(Debug, Args)]

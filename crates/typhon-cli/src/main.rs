@@ -1,4 +1,4 @@
-//! The `typhon` command: open, check, explain and repair `.typhon-trace` files.
+//! The `typhon` command: open, check, explain and repair `.typhon-trace` files, and look at the files of databases.
 //!
 //! [`cli`] declares the command line, `cmd` has one module per command, [`output`] decides how results look, and
 //! [`failure`] how things that went wrong are told. Commands return an exit code or a [`failure::Failure`];
@@ -58,6 +58,8 @@ fn run(cli: &Cli, style: &Style) -> Result<u8, Failure> {
         Command::Trace(Trace::Export(args)) => cmd::export::run(args, style),
         Command::Trace(Trace::Diff(args)) => cmd::diff::run(args, style),
         Command::Trace(Trace::Stats(args)) => cmd::stats::run(args, style),
+        #[cfg(unix)]
+        Command::Db(cli::Db::Log(args)) => cmd::db::log::run(args, style),
         Command::Demo(args) => cmd::demo::run(args, style),
         Command::Gc(args) => cmd::gc::run(args, style),
         Command::Completions(args) => cmd::shell::completions(args),

@@ -192,6 +192,7 @@ fn every_command_has_help_with_an_example() {
         vec!["trace", "verify"],
         vec!["trace", "repair"],
         vec!["trace", "export"],
+        vec!["db", "log"],
         vec!["completions"],
         vec!["man"],
     ] {
@@ -212,7 +213,9 @@ fn completions_and_man_pages() {
     let folder = tempdir().expect("a temporary folder");
     let target = folder.path().join("man1");
     typhon(&["man", arg(&target)]).expect(0);
-    for page in ["typhon.1", "typhon-kinds.1", "typhon-trace-dump.1", "typhon-trace-repair.1"] {
+    for page in
+        ["typhon.1", "typhon-kinds.1", "typhon-trace-dump.1", "typhon-trace-repair.1", "typhon-db-log.1"]
+    {
         let text = std::fs::read_to_string(target.join(page)).unwrap_or_else(|err| panic!("{page}: {err}"));
         assert!(text.contains(".TH"), "{page}");
     }

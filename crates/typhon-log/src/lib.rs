@@ -114,3 +114,8 @@ pub use store::{Opening, Store};
 /// For tests: mistakes that can be planted in the protocol.
 #[cfg(any(loom, feature = "mutants"))]
 pub use sync::{Fault, plant};
+
+/// Runs the examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/log.md")]
+struct Guide;

@@ -54,8 +54,8 @@ impl Store {
             _ => LogError::storage("lock", &lock_path)(error),
         })?;
         let names = io.list(directory).map_err(LogError::storage("read", directory))?;
-        let has_segments =
-            names.iter().any(|entry| matches!(Name::parse(&entry.name), Some(Name::Segment(_))));
+        // A spare is made when the anchor is durable, like a segment.
+        let has_segments = names.iter().any(|entry| Name::parse(&entry.name).is_some());
         if !names.iter().any(|entry| entry.name == "anchor") {
             if has_segments {
                 return Err(LogError::AnchorMissing { path: AnchorFile::path(directory) });

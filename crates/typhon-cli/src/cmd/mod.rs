@@ -1,6 +1,8 @@
 //! One module per command, and what they share.
 
 mod conclusion;
+#[cfg(unix)]
+pub(crate) mod db;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod dump;

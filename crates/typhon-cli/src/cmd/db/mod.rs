@@ -1,0 +1,3 @@
+//! `typhon db`: what lies on disk.
+
+pub(crate) mod log;

@@ -1,0 +1,294 @@
+//! `typhon db log`: whole logs, damaged ones, foreign ones, logs that are open, and what all of them look like.
+#![cfg(unix)]
+
+mod common;
+
+use common::{Run, arg, command, schema, typhon};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::{TempDir, tempdir};
+use typhon_log::format::FrameKind;
+use typhon_log::{Draft, FenceEnd, Options, Store};
+use typhon_store::PoolIo;
+use typhon_sync::Deadline;
+
+fn open(directory: &Path) -> Store {
+    let options = Options { segment_bytes: 16 << 10, ..Options::small() };
+    let opening = Store::open(Arc::new(PoolIo::new()), directory, options, b"state").expect("opens");
+    opening.start(b"state").expect("starts")
+}
+
+/// Four commits of 3000 bytes in two segments, then a fence, then a change of the catalog.
+fn sample() -> (TempDir, PathBuf) {
+    let folder = tempdir().expect("a temporary folder");
+    let directory = folder.path().join("wal");
+    let log = open(&directory);
+    for byte in 0..4 {
+        let body = [byte; 3000];
+        let mut draft = Draft::commit(&body);
+        (draft.uow, draft.records) = (7, 2);
+        log.commit(&draft, Deadline::INFINITE).expect("durable");
+    }
+    log.append(&Draft::fence_part(9, b"part"), Deadline::INFINITE).expect("appended");
+    let end = FenceEnd { fence: 9, tick: 1, parts: 1, records: 1 }.encode();
+    log.append(&Draft::fence_end(&end), Deadline::INFINITE).expect("appended");
+    let catalog = Draft::other(FrameKind::Catalog, 0, b"catalog").expect("no sequence number");
+    log.commit(&catalog, Deadline::INFINITE).expect("durable");
+    drop(log);
+    (folder, directory)
+}
+
+fn segment(directory: &Path, number: u64) -> PathBuf {
+    directory.join(format!("{number:016}.wal"))
+}
+
+fn change(path: &Path, at: usize, bytes: &[u8]) {
+    let mut content = fs::read(path).expect("readable");
+    content[at..at + bytes.len()].copy_from_slice(bytes);
+    fs::write(path, content).expect("writable");
+}
+
+/// The document of a run with this exit code, checked against its schema.
+#[track_caller]
+fn document(path: &Path, code: i32, options: &[&str]) -> Value {
+    let mut args = vec!["db", "log", arg(path), "--json"];
+    args.extend(options);
+    let document = typhon(&args).expect(code).json();
+    schema::check(&document, "db-log.json");
+    document
+}
+
+fn codes(document: &Value) -> Vec<&str> {
+    let findings = document["findings"].as_array().expect("a list");
+    findings.iter().map(|finding| finding["code"].as_str().expect("a text")).collect()
+}
+
+const WHOLE: &str = "\
+SOUND  DIRECTORY
+  database STORE  open 1  anchor written 2 times
+  base 4096  next sequence number 6  state 5 B
+
+FILE                  STATE    OPEN  FIRST LSN    SIZE  BLOCKS  FRAMES
+0000000000000001.wal  current     1       4096  16 KiB       3       3
+0000000000000002.wal  current     1      13192  16 KiB       2       4
+
+  LSN  KIND       SEQ  UOW  FLAGS  RECORDS      BODY  BLOCK
+ 7128  Commit       1    7   0x00        2  2.93 KiB  0000000000000001.wal @ 0x00001000
+10160  Commit       2    7   0x00        2  2.93 KiB  0000000000000001.wal @ 0x00002000
+13192  Commit       3    7   0x00        2  2.93 KiB  0000000000000001.wal @ 0x00003000
+16224  Commit       4    7   0x00        2  2.93 KiB  0000000000000002.wal @ 0x00001000
+16264  FencePart    9    0   0x00        0       4 B  0000000000000002.wal @ 0x00002000
+16320  FenceEnd     5    0   0x00        0      24 B  0000000000000002.wal @ 0x00002000
+16360  Catalog      0    0   0x00        0       7 B  0000000000000002.wal @ 0x00002000
+
+  7 frames in 5 blocks behind the base, 11.8 KiB of bodies
+  the log ends at 16360: nothing follows
+";
+
+/// The text, with what is different in every log replaced.
+fn text(run: &Run, directory: &Path) -> String {
+    let store = regex::Regex::new("[0-9a-f]{32}").expect("a pattern");
+    store.replace_all(&run.stdout.replace(arg(directory), "DIRECTORY"), "STORE").into_owned()
+}
+
+#[test]
+fn a_whole_log_as_text() {
+    let (_folder, directory) = sample();
+    let run = typhon(&["db", "log", arg(&directory)]).expect(0);
+    assert_eq!(text(&run, &directory), WHOLE);
+    assert!(run.stderr.is_empty(), "{}", run.stderr);
+}
+
+#[test]
+fn a_whole_log_as_json() {
+    let (_folder, directory) = sample();
+    let found = document(&directory, 0, &[]);
+    assert_eq!(found["verdict"], "sound");
+    assert_eq!((&found["base"], &found["end"], &found["nextTsn"]), (&4096.into(), &16360.into(), &6.into()));
+    assert_eq!((&found["tail"]["state"], &found["tail"]["offset"]), (&"end".into(), &0x3000.into()));
+    assert_eq!((&found["anchor"]["generation"], &found["anchor"]["stateBytes"]), (&2.into(), &5.into()));
+    let kinds: Vec<_> =
+        found["frames"].as_array().expect("a list").iter().map(|frame| frame["kind"].clone()).collect();
+    assert_eq!(kinds, ["Commit", "Commit", "Commit", "Commit", "FencePart", "FenceEnd", "Catalog"]);
+    let frame = &found["frames"][3];
+    assert_eq!((&frame["seq"], &frame["uow"], &frame["records"]), (&4.into(), &7.into(), &2.into()));
+    assert_eq!((&frame["file"], &frame["blockOffset"]), (&"0000000000000002.wal".into(), &4096.into()));
+    assert_eq!((&found["files"][1]["frames"], &found["files"][1]["header"]["id"]), (&4.into(), &2.into()));
+}
+
+#[test]
+fn limit_tail_and_from_choose_frames_and_the_rest_is_counted() {
+    let (_folder, directory) = sample();
+    let lsns = |options: &[&str]| -> Vec<u64> {
+        let found = document(&directory, 0, options);
+        assert_eq!(found["framesTotal"], 7);
+        let frames = found["frames"].as_array().expect("a list");
+        frames.iter().map(|frame| frame["lsn"].as_u64().expect("a number")).collect()
+    };
+    assert_eq!(lsns(&["--limit", "2"]), [7128, 10160]);
+    assert!(lsns(&["--limit", "0"]).is_empty());
+    assert_eq!(lsns(&["--tail", "2"]), [16320, 16360]);
+    assert_eq!(lsns(&["--from", "16264"]), [16320, 16360]);
+    assert_eq!(lsns(&["--from", "10159", "--limit", "1"]), [10160]);
+    let shown = typhon(&["db", "log", arg(&directory), "--limit", "2"]).expect(0).stdout;
+    assert!(shown.contains("(5 not shown: --limit, --tail, --from)"), "{shown}");
+    for wrong in [vec!["--limit", "1", "--tail", "1"], vec!["--limit", "1000001"], vec!["--from", "-1"]] {
+        let mut args = vec!["db", "log", arg(&directory)];
+        args.extend(wrong);
+        typhon(&args).expect(64);
+    }
+}
+
+#[test]
+fn a_torn_tail_is_a_notice_and_damage_before_it_is_loss() {
+    let (_folder, directory) = sample();
+    change(&segment(&directory, 2), 0x2000 + 97, b"x");
+    let found = document(&directory, 1, &[]);
+    assert_eq!((codes(&found), &found["tail"]["state"]), (vec!["torn-tail"], &"torn".into()));
+    assert_eq!((&found["framesTotal"], &found["findings"][0]["offset"]), (&4.into(), &0x2000.into()));
+    let shown = typhon(&["db", "log", arg(&directory)]).expect(1).stdout;
+    assert!(shown.starts_with("SOUND, WITH NOTICES") && shown.contains("@ 0x00002000"), "{shown}");
+
+    change(&segment(&directory, 1), 0x2000 + 2000, b"x");
+    let found = document(&directory, 3, &[]);
+    assert_eq!((found["verdict"].as_str(), &found["framesTotal"]), (Some("data-loss"), &1.into()));
+    assert!(codes(&found).contains(&"damage"), "{found}");
+    assert!(found["findings"][0]["message"].as_str().expect("a text").contains("restore from a backup"));
+}
+
+#[test]
+fn a_missing_segment_a_foreign_one_and_a_foreign_version_have_their_codes() {
+    let (_folder, directory) = sample();
+    let (_other, foreign) = sample();
+    fs::copy(segment(&foreign, 1), segment(&directory, 8)).expect("copied");
+    assert_eq!(codes(&document(&directory, 2, &[])), ["foreign-database"]);
+    fs::write(segment(&directory, 9), "%PDF-1.7 a report").expect("written");
+    assert_eq!(codes(&document(&directory, 2, &[])), ["foreign-database", "foreign-file"]);
+    fs::remove_file(segment(&directory, 1)).expect("removed");
+    assert!(codes(&document(&directory, 3, &[])).contains(&"segment-missing"));
+
+    let (_folder, directory) = sample();
+    let mut bytes = fs::read(segment(&directory, 2)).expect("readable");
+    bytes[4] = 9;
+    let crc = crc32c(&bytes[..60]).to_le_bytes();
+    bytes[60..64].copy_from_slice(&crc);
+    fs::write(segment(&directory, 2), bytes).expect("written");
+    let found = document(&directory, 4, &[]);
+    assert_eq!(codes(&found), ["foreign-version"]);
+    assert!(found["findings"][0]["message"].as_str().expect("a text").contains("version 9"), "{found}");
+    assert_eq!(found["framesTotal"], 3, "what can be read is shown");
+}
+
+/// CRC-32C, bit by bit.
+fn crc32c(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))
+}
+
+#[test]
+fn without_a_right_anchor_the_newest_open_is_shown_and_the_verdict_says_so() {
+    let (_folder, directory) = sample();
+    fs::remove_file(directory.join("anchor")).expect("removed");
+    let found = document(&directory, 4, &[]);
+    assert_eq!((codes(&found), &found["framesTotal"]), (vec!["anchor-missing"], &7.into()));
+    assert_eq!(found["anchor"], Value::Null);
+    fs::write(directory.join("anchor"), [0; 8192]).expect("written");
+    assert_eq!(codes(&document(&directory, 4, &[])), ["anchor-damaged"]);
+}
+
+#[test]
+fn one_segment_is_shown_by_itself() {
+    let (folder, directory) = sample();
+    let found = document(&segment(&directory, 2), 0, &[]);
+    assert_eq!((&found["framesTotal"], &found["base"]), (&4.into(), &13192.into()));
+    let copy = folder.path().join("copy of a segment");
+    fs::copy(segment(&directory, 1), &copy).expect("copied");
+    assert_eq!(document(&copy, 0, &[])["files"][0]["name"], "copy of a segment");
+    for (path, hint) in [
+        (directory.join("anchor"), "name its directory"),
+        (common::recording("guide-shard.typhon-trace"), "typhon trace info"),
+    ] {
+        let found = document(&path, 4, &[]);
+        assert!(found["error"].as_str().expect("a text").contains(hint), "{found}");
+        let shown = typhon(&["db", "log", arg(&path)]).expect(4).stdout;
+        assert!(shown.starts_with("UNOPENABLE") && shown.contains(hint), "{shown}");
+    }
+}
+
+#[test]
+fn what_is_not_there_and_what_is_no_log_are_told_apart() {
+    let folder = tempdir().expect("a temporary folder");
+    let missing = folder.path().join("missing");
+    let run = typhon(&["db", "log", arg(&missing)]).expect(66);
+    assert!(run.stdout.is_empty() && run.stderr.contains("missing"), "{}", run.stderr);
+    let shown = typhon(&["db", "log", arg(folder.path())]).expect(4).stdout;
+    assert!(shown.contains("holds no log"), "{shown}");
+    assert!(document(folder.path(), 4, &[])["error"].as_str().expect("a text").contains("holds no log"));
+}
+
+/// It is open for writing in this process, and stays untouched.
+#[test]
+fn a_log_that_is_open_is_shown_and_can_be_written_on() {
+    let (_folder, directory) = sample();
+    let log = open(&directory);
+    for byte in 0..5 {
+        log.commit(&Draft::commit(&[byte; 10]), Deadline::INFINITE).expect("durable");
+        let found = document(&directory, 0, &[]);
+        assert_eq!(found["framesTotal"], u64::from(byte) + 1);
+    }
+    assert!(log.failure().is_none());
+    drop(log);
+    drop(open(&directory));
+}
+
+#[test]
+fn nothing_is_written() {
+    let (_folder, directory) = sample();
+    let state = || {
+        let mut files: Vec<_> = fs::read_dir(&directory)
+            .expect("readable")
+            .map(|entry| {
+                let path = entry.expect("an entry").path();
+                let modified = path.metadata().and_then(|data| data.modified()).expect("a time");
+                (path.clone(), fs::read(&path).expect("readable"), modified)
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    let before = state();
+    typhon(&["db", "log", arg(&directory)]).expect(0);
+    typhon(&["db", "log", arg(&segment(&directory, 1))]).expect(0);
+    assert!(state() == before);
+}
+
+#[test]
+fn hostile_names_reach_no_terminal() {
+    let (folder, directory) = sample();
+    let hostile = folder.path().join("\u{1b}[31m\u{202e}wal\n");
+    fs::rename(&directory, &hostile).expect("renamed");
+    for args in [vec!["db", "log", arg(&hostile)], vec!["db", "log", arg(&hostile), "--json"]] {
+        let run = typhon(&args).expect(0);
+        let first = run.stdout.lines().take(3).collect::<String>();
+        assert!(!first.contains('\u{1b}') && !first.contains('\u{202e}'), "{first}");
+    }
+    fs::remove_file(hostile.join("anchor")).expect("removed");
+    let run = typhon(&["db", "log", arg(&hostile)]).expect(4);
+    assert!(!run.stdout.contains('\u{1b}') && !run.stdout.contains('\u{202e}'), "{}", run.stdout);
+}
+
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let (_folder, directory) = sample();
+    let mut child = command()
+        .args(["db", "log", arg(&directory)])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the binary ends");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
