@@ -129,6 +129,51 @@ fn text_has_a_line_a_collection_and_a_summary() {
     }
 }
 
+/// What a viewer draws is known when the trace is open, without another look at its records: markers, bars, and the
+/// stacked sizes with their scale.
+#[test]
+fn g13_a_viewer_knows_counts_lanes_and_scale_when_the_trace_is_open() {
+    use typhon_analysis::index::{LaneKind, Stack};
+    use typhon_analysis::session::{Session, SessionOptions, State};
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("out.typhon-trace");
+    replay(&stream("net8-server"), &output).expect(0);
+    let records = recorded(&output);
+    let of_kind = |kind: u64| records.iter().filter(move |record| record["kind"] == kind);
+    let count = |kind: u64| of_kind(kind).count() as u64;
+    let session = Session::open(&output, SessionOptions::default()).expect("opens");
+    assert_eq!(session.wait(), State::Ready);
+    let meta = session.meta().expect("ready");
+    for kind in [7, 8, 75] {
+        assert!(count(kind) > 0 && meta.kinds.contains(&(kind as u8, count(kind))), "{:?}", meta.kinds);
+    }
+    let lanes = session.lanes().expect("ready");
+    let lane = lanes.iter().find(|lane| lane.kind == LaneKind::Gc).expect("a lane of the collector");
+    assert_eq!((lane.spans, lane.instants), (count(75), count(7) + count(8)), "bars and markers");
+    let sizes = |record: &Value| -> Vec<u64> {
+        let sizes = record["sizeAfter"].as_array().expect("a list").iter();
+        sizes.map(|size| size.as_u64().expect("a number")).collect()
+    };
+    let largest = of_kind(8).map(|record| sizes(record).iter().sum::<u64>()).max();
+    assert_eq!(meta.stacks.get(&Stack::GcHeap).copied(), largest, "the scale of the stacked sizes");
+    for gauge in 0x0110..0x0115 {
+        let is_it = |lane: &&typhon_analysis::session::LaneInfo| lane.kind == LaneKind::Gauge { gauge };
+        let series = lanes.iter().find(is_it).expect("a series of each generation");
+        assert_eq!(series.samples, count(8));
+    }
+    // The registry's GcEnd has no reason: it is found by the collection's number (B-11).
+    let collections = session.collections(0..usize::MAX).expect("ready");
+    let ended = collections.iter().filter(|collection| collection.end_ns.is_some());
+    assert!(ended.filter(|collection| collection.reason.is_some()).count() as u64 >= count(8) - 1);
+    for start in of_kind(7) {
+        let found = collections.iter().find(|it| start["count"] == it.count).expect("each is listed");
+        assert_eq!(
+            (json!(found.reason), json!(found.gc_type)),
+            (start["reason"].clone(), start["type"].clone())
+        );
+    }
+}
+
 /// Losses that are counted in the trace, by name id.
 fn marked(trace: &Path) -> Vec<(u64, u64)> {
     let dump = typhon(&["trace", "dump", arg(trace), "--format", "jsonl", "--where", "id=6"]).expect(0);
@@ -220,6 +265,7 @@ mod targets {
     use std::io::{BufRead, BufReader, Read, Write};
     use std::os::unix::net::UnixStream;
     use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn processes_that_cannot_be_watched_are_one_clear_line() {
@@ -269,10 +315,15 @@ mod targets {
     /// A runtime that sends `bytes`, the last one only when it is told to stop.
     fn serve(socket: &Path, bytes: &[u8]) {
         let (last, most) = bytes.split_last().expect("a stream");
-        let mut stream = begin(socket, most);
+        let stream = begin(socket, most);
+        stop(socket, stream, &[*last]);
+    }
+
+    /// Is told to stop, and sends the rest only then.
+    fn stop(socket: &Path, mut stream: UnixStream, rest: &[u8]) {
         let (mut control, command) = connect(socket);
         assert_eq!(command, [2, 1], "StopTracing");
-        stream.write_all(&[*last]).expect("the other side reads");
+        stream.write_all(rest).expect("the other side reads");
         answer(&mut control, &1u64.to_le_bytes());
         drop(stream);
     }
@@ -389,6 +440,99 @@ mod targets {
         assert_eq!(ended.status.code(), Some(74), "{said}");
         assert!(said.contains("what was written before is kept"), "{said}");
         typhon(&["trace", "repair", arg(&output), "-o", arg(&folder.path().join("repaired"))]).expect(0);
+    }
+
+    /// Waits until a recording has something on the disk; gives its size.
+    fn flushed_bytes(output: &Path) -> u64 {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut sizes = Vec::new();
+        while sizes.len() < 2 {
+            assert!(Instant::now() < deadline, "nothing is written: {sizes:?}");
+            let bytes = std::fs::metadata(output).map_or(0, |data| data.len());
+            if sizes.last().map_or(bytes > 0, |last| bytes > *last) {
+                sizes.push(bytes);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        sizes[1]
+    }
+
+    /// A recording that was not completed opens, and has what was flushed.
+    fn assert_opens(output: &Path) {
+        let info = typhon(&["trace", "info", "--json", arg(output)]).expect(0).json();
+        assert_eq!(info["file"]["closed"], false);
+        assert!(recorded(output).iter().filter(|record| record["kind"] == 8).count() > 5, "{info}");
+        let stats = typhon(&["trace", "stats", arg(output)]).expect(0);
+        assert!(stats.stdout.contains("collections (gen0"), "{}", stats.stdout);
+    }
+
+    /// The disk is full from some moment on: no file can grow beyond what this one has.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_disk_that_fills_up_leaves_a_file_that_opens() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (socket, output) = (folder.path().join("port"), folder.path().join("out"));
+        let bytes = std::fs::read(stream("net8-server")).expect("a recorded stream");
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        let child = spawn(&["gc", "-o", arg(&output), "--json", "--listen", arg(&socket)]);
+        let mut stream = begin(&socket, first);
+        let limit = format!("--fsize={}", flushed_bytes(&output));
+        let limited = Command::new("prlimit").args(["--pid", &child.id().to_string(), &limit]).status();
+        assert!(limited.expect("prlimit runs").success());
+        stream.write_all(second).expect("the other side reads");
+        let ended = child.wait_with_output().expect("it ends");
+        drop(stream);
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(74), "{said}");
+        assert!(said.contains("what was written before is kept"), "{said}");
+        assert_opens(&output);
+        typhon(&["trace", "repair", arg(&output), "-o", arg(&folder.path().join("repaired"))]).expect(0);
+    }
+
+    #[test]
+    fn a_folder_that_vanishes_costs_a_line_and_not_the_recording() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (socket, folder, temporary) =
+            (place.path().join("port"), place.path().join("folder"), place.path().join("temporary"));
+        for folder in [&folder, &temporary] {
+            std::fs::create_dir(folder).expect("a folder");
+        }
+        let output = folder.join("out");
+        let bytes = std::fs::read(stream("net8-server")).expect("a recorded stream");
+        let (last, most) = bytes.split_last().expect("a stream");
+        let mut command = common::command();
+        command.args(["gc", "-o", arg(&output), "--listen", arg(&socket)]).env("TMPDIR", &temporary);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let stream = begin(&socket, most);
+        flushed_bytes(&output);
+        std::fs::remove_dir_all(&folder).expect("it can be removed");
+        interrupt(&child);
+        stop(&socket, stream, &[*last]);
+        let ended = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(74), "{said}");
+        assert!(said.contains("error: the output was deleted while it was written"), "{said}");
+        let copies: Vec<_> = std::fs::read_dir(&temporary).expect("the folder").flatten().collect();
+        let [copy] = &copies[..] else { panic!("one copy: {copies:?}") };
+        assert!(said.contains(&format!("what was recorded is in {}", copy.path().display())), "{said}");
+        assert_sound(&copy.path());
+        assert_eq!(recorded(&copy.path()).iter().filter(|record| record["kind"] == 8).count(), 63);
+    }
+
+    #[test]
+    fn a_recorder_that_is_killed_leaves_what_it_had() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (socket, output) = (folder.path().join("port"), folder.path().join("out"));
+        let bytes = std::fs::read(stream("net8-server")).expect("a recorded stream");
+        let mut child = spawn(&["gc", "-o", arg(&output), "--json", "--listen", arg(&socket)]);
+        let stream = begin(&socket, &bytes[..bytes.len() / 2]);
+        flushed_bytes(&output);
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        drop(stream);
+        // Whoever writes into the folder next tidies up, but not this.
+        replay(&super::stream("net8-server"), &folder.path().join("next")).expect(0);
+        assert_opens(&output);
     }
 
     #[test]

@@ -130,6 +130,37 @@ fn b5_a_full_queue_drops_the_newest_and_says_how_many() {
     assert!(dropped > 0, "one place cannot hold them");
 }
 
+/// Context switches that the ingestion thread asked for so far; `None` before it has its name.
+#[cfg(target_os = "linux")]
+fn wake_ups() -> Option<u64> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).ok();
+    let status = tasks.filter_map(status).find(|status| status.starts_with("Name:\tTyphon.GcIngest"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    line.trim().parse().ok()
+}
+
+/// A thread that never wakes up costs nothing, however busy the machine is.
+#[cfg(target_os = "linux")]
+#[test]
+fn g7_the_ingestion_thread_sleeps_while_nothing_happens() {
+    let (_, outcome) = common::session(common::ALL, || {
+        let (input, ingestion) = Ingestion::start(16).unwrap();
+        assert!(input.push(start(monotonic_ns(), 1)));
+        // It has taken that one and waits for the next as soon as it does not switch any more.
+        let is_quiet = || {
+            let before = wake_ups();
+            std::thread::sleep(Duration::from_millis(100));
+            before.is_some() && wake_ups() == before
+        };
+        let is_quiet = (0..100).any(|_| is_quiet());
+        drop(input);
+        assert!(ingestion.finish(PATIENCE));
+        is_quiet
+    });
+    assert!(outcome.result, "it wakes up again and again");
+}
+
 #[test]
 fn g10_the_last_collection_feeds_the_gauges_while_it_is_traced() {
     let (recorded, _) = common::session(common::ALL, || {

@@ -69,7 +69,12 @@ impl OutputFile {
     }
 
     /// Makes the file durable and visible; returns its size in bytes.
-    pub(crate) fn finish(self) -> Result<u64, Failure> {
+    pub(crate) fn finish(mut self) -> Result<u64, Failure> {
+        self.complete()
+    }
+
+    /// As [`finish`](Self::finish), and there is still something to [`rescue`](Self::rescue) if it fails.
+    pub(crate) fn complete(&mut self) -> Result<u64, Failure> {
         let failed =
             |err: std::io::Error, what| Failure::new(Exit::Io, what).in_file(&self.path).caused_by(err);
         let bytes = self.file.metadata().map_err(|err| failed(err, "the output cannot be inspected"))?.len();
@@ -78,8 +83,8 @@ impl OutputFile {
         Ok(bytes)
     }
 
-    /// Makes the file visible as far as it was written, for what could not be written a second time.
-    pub(crate) fn keep(mut self) -> Result<(), Failure> {
+    /// Makes the file visible as far as it is written, for what cannot be written a second time.
+    pub(crate) fn keep(&mut self) -> Result<(), Failure> {
         let Some(temporary) = self.temporary.take() else { return Ok(()) };
         let name = temporary.to_path_buf();
         let path = self.path.clone();
@@ -93,6 +98,25 @@ impl OutputFile {
                 .in_file(&path)
                 .caused_by(err.error)
         })
+    }
+}
+
+/// What cannot be written a second time may not go with its folder.
+#[cfg(unix)]
+impl OutputFile {
+    /// Has somebody deleted the file, or its folder, since it became visible?
+    pub(crate) fn is_deleted(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        self.file.metadata().is_ok_and(|data| data.nlink() == 0)
+    }
+
+    /// Copies what was written into a new file in the system's folder for temporary files; gives its name.
+    pub(crate) fn rescue(&mut self) -> std::io::Result<PathBuf> {
+        use std::io::{Seek, SeekFrom};
+        self.file.seek(SeekFrom::Start(0))?;
+        let mut copy = Builder::new().prefix("typhon-").suffix(".typhon-trace").tempfile()?;
+        std::io::copy(&mut self.file, copy.as_file_mut())?;
+        Ok(copy.keep().map_err(|err| err.error)?.1)
     }
 }
 

@@ -165,6 +165,16 @@ impl<'c> Producer<'c> {
             .flatten()
     }
 
+    /// Has the thread tried to get a slot, and there was none?
+    #[cfg(all(unix, feature = "gc"))]
+    pub(crate) fn lacks_slot(&self) -> bool {
+        let is_without = |state: &mut State<'c>| match state.claim {
+            Claim::None { failed_at } => failed_at != 0,
+            Claim::Owner(_) | Claim::Released => false,
+        };
+        self.0.enter(is_without).unwrap_or(false)
+    }
+
     /// Sets the span of another program that this thread works for.
     pub(crate) fn set_host_span(&self, host: Option<HostSpan>) {
         // Refused inside a record, where only a signal handler or an allocator hook could be; they have no trace.

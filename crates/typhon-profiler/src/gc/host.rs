@@ -36,7 +36,7 @@ pub(crate) type Say = fn(fmt::Arguments<'_>);
 impl GcHost {
     /// Starts the two threads; the runtime may come later.
     pub(crate) fn start(options: &GcTracingOptions, say: Say) -> io::Result<Self> {
-        let (input, ingestion) = Ingestion::start(options.queue_capacity as usize)?;
+        let (input, ingestion) = Ingestion::start_saying(options.queue_capacity as usize, say)?;
         let control = Control::start(input.clone());
         let settings = GcSettings {
             request: TraceRequest::gc(buffer(options.buffer_mib)),
@@ -262,5 +262,89 @@ impl Waiting {
             say(format_args!("GcTracing: still waiting for a .NET runtime: {line}"));
             self.reported = Some(line);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use typhon_clr::gc::{GcReason, GcType, SuspendReason};
+    use typhon_clr::nettrace::{TraceInfo, UtcTime};
+
+    /// A target whose clock has 10 MHz and is a second ahead of ours.
+    fn slow_clock() -> ClockSync {
+        let sync_utc = UtcTime {
+            year: 2026,
+            month: 1,
+            day_of_week: 0,
+            day: 1,
+            hour: 0,
+            minute: 0,
+            second: 0,
+            millisecond: 0,
+        };
+        let trace = TraceInfo {
+            version: 4,
+            min_reader: 4,
+            sync_utc,
+            sync_ticks: 20_000_000,
+            ticks_per_second: 10_000_000,
+            pointer_bytes: 8,
+            process_id: 1,
+            processors: 1,
+            cpu_sampling_period_ns: 0,
+        };
+        ClockSync::new(1_000_000_000, 1_000_000_000, &trace)
+    }
+
+    #[test]
+    fn b6_times_and_lengths_of_a_record_become_nanoseconds_of_our_clock() {
+        let clock = slow_clock();
+        let (reason, kind) = (GcReason::INDUCED, GcType::BLOCKING);
+        let start = CollectionStart { timestamp: 20_000_010, count: 1, generation: 0, reason, kind };
+        let end = Collection {
+            timestamp: 20_000_030,
+            count: 1,
+            generation: 0,
+            start: Some(start),
+            pause_ticks: 77,
+            heap: None,
+            committed_bytes: None,
+        };
+        let GcRecord::End(end) = on_our_clock(GcRecord::End(end), &clock) else { panic!("still an end") };
+        assert_eq!((end.timestamp, end.pause_ticks), (1_000_003_000, 7_700));
+        assert_eq!(end.start.map(|start| start.timestamp), Some(1_000_001_000));
+        let suspension = Suspension {
+            timestamp: 20_000_000,
+            duration_ticks: 50,
+            time_to_suspend_ticks: Some(5),
+            time_to_restart_ticks: None,
+            reason: SuspendReason::GC,
+            capture_thread: 1,
+        };
+        let GcRecord::Suspension(on_ours) = on_our_clock(GcRecord::Suspension(suspension), &clock) else {
+            panic!("still a suspension")
+        };
+        assert_eq!((on_ours.timestamp, on_ours.duration_ticks), (1_000_000_000, 5_000));
+        assert_eq!((on_ours.time_to_suspend_ticks, on_ours.time_to_restart_ticks), (Some(500), None));
+    }
+
+    #[test]
+    fn b2_a_runtime_is_looked_for_often_at_first_and_then_every_two_seconds() {
+        static SAID: AtomicU32 = AtomicU32::new(0);
+        let count: Say = |_| _ = SAID.fetch_add(1, Ordering::Relaxed);
+        let absent = ClrError::NoProcess(1);
+        let mut waiting = Waiting::new();
+        waiting.report(count, Some(&absent));
+        assert_eq!((waiting.pause(), SAID.load(Ordering::Relaxed)), (EAGER_PROBE, 0));
+        waiting.since = Instant::now().checked_sub(EAGER_FOR).expect("the machine runs for longer");
+        (0..3).for_each(|_| waiting.report(count, Some(&absent)));
+        assert_eq!((waiting.pause(), SAID.load(Ordering::Relaxed)), (PATIENT_PROBE, 1));
+        // Whoever is there and does not answer is no absence.
+        let mut refused = Waiting::new();
+        let silent = ClrError::Timeout { doing: "asking", after: Duration::ZERO };
+        (0..3).for_each(|_| refused.report(count, Some(&silent)));
+        assert_eq!((refused.pause(), SAID.load(Ordering::Relaxed)), (PATIENT_PROBE, 2));
     }
 }

@@ -1,9 +1,13 @@
+use super::host::Say;
 use super::{Collection, CollectionStart, GcRecord, HeapSizes, Loss, LossKind, Suspension};
+use crate::capture::PRODUCER_SLOTS;
 use crate::clock::Ticks;
 use crate::event::{emit_at, emit_root_span, is_recorded, put_instant};
 use crate::gauges::{self, GaugeValue, Readings, Registration};
+use crate::local;
 use crate::names::{self, NameId};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,6 +91,11 @@ impl Ingestion {
     /// # Errors
     /// The operating system refuses a thread.
     pub fn start(capacity: usize) -> io::Result<(Input, Self)> {
+        Self::start_saying(capacity, |_| ())
+    }
+
+    /// As [`start`](Self::start), and tells the user when nothing can be recorded.
+    pub(super) fn start_saying(capacity: usize, say: Say) -> io::Result<(Input, Self)> {
         let (queue, records) = sync_channel(capacity);
         let (finished, done) = sync_channel(1);
         let input = Input { queue, dropped: Arc::default() };
@@ -96,11 +105,12 @@ impl Ingestion {
             dropped_marked: 0,
             latest: Arc::clone(&latest),
             names: MarkerNames::get(),
+            say,
+            lack_is_said: false,
         };
         std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
-            while let Ok(queued) = records.recv() {
-                recorder.record(queued);
-            }
+            let dropped = Arc::clone(&recorder.dropped);
+            take_each(&records, &dropped, |queued| recorder.record(queued));
             recorder.mark_dropped();
             // Nobody may be waiting.
             let _ = finished.send(());
@@ -117,6 +127,17 @@ impl Ingestion {
     /// than `patience`.
     pub fn finish(&self, patience: Duration) -> bool {
         !matches!(self.done.recv_timeout(patience), Err(RecvTimeoutError::Timeout))
+    }
+}
+
+/// Takes records until all inputs are gone. One that cannot be recorded is dropped and counted like those that found
+/// the queue full; it does not take the following ones with it.
+fn take_each(records: &Receiver<Queued>, dropped: &AtomicU64, mut take: impl FnMut(Queued)) {
+    while let Ok(queued) = records.recv() {
+        // What a panic leaves behind are counters and the last sizes, each written in one go.
+        if catch_unwind(AssertUnwindSafe(|| take(queued))).is_err() {
+            dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -166,6 +187,9 @@ struct Recorder {
     dropped_marked: u64,
     latest: Arc<Mutex<Option<Latest>>>,
     names: MarkerNames,
+    say: Say,
+    /// That there is no slot is said once.
+    lack_is_said: bool,
 }
 
 impl Recorder {
@@ -177,6 +201,18 @@ impl Recorder {
             Queued::Record(GcRecord::Suspension(suspension)) => record_suspension(&suspension),
             Queued::Record(GcRecord::Loss(loss)) => self.record_loss(&loss),
             Queued::SessionLost(now_ns) => mark(self.names.session_lost, ticks(now_ns), 1),
+        }
+        self.say_lack_of_slot();
+    }
+
+    /// What finds no slot is counted with the losses of the recording; the next record tries again.
+    fn say_lack_of_slot(&mut self) {
+        if !self.lack_is_said && local::producer().lacks_slot() {
+            self.lack_is_said = true;
+            (self.say)(format_args!(
+                "collections are lost, and counted, as long as {NAME} has no slot: {PRODUCER_SLOTS} threads that \
+                 record have them all, and one of these has to end"
+            ));
         }
     }
 
@@ -276,6 +312,21 @@ mod tests {
             assert!(input.push(loss(0)), "there is room again");
             assert_eq!(records.try_iter().count(), capacity);
         }
+    }
+
+    #[test]
+    fn one_record_that_panics_is_counted_and_the_rest_recorded() {
+        let (queue, records) = sync_channel(16);
+        let input = Input { queue, dropped: Arc::default() };
+        let dropped = Arc::clone(&input.dropped);
+        assert!((0..8).all(|count| input.push(loss(count))));
+        drop(input);
+        let mut taken = Vec::new();
+        take_each(&records, &dropped, |queued| match queued {
+            Queued::Record(GcRecord::Loss(Loss { count, .. })) if count % 4 != 3 => taken.push(count),
+            _ => panic!("an injected fault"),
+        });
+        assert_eq!((taken, dropped.load(Ordering::Relaxed)), (vec![0, 1, 2, 4, 5, 6], 2));
     }
 
     #[test]

@@ -135,9 +135,11 @@ fn interval() {
 #[cfg(unix)]
 mod unix {
     use super::{MARKS, wait_for_parent, work};
-    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use typhon_profiler::{Status, init, shutdown};
+    use std::sync::{Barrier, OnceLock};
+    use std::time::Duration;
+    use typhon_profiler::gc::{Bridge, BridgeError, Collection, CollectionStart, GcReason, GcType};
+    use typhon_profiler::{Status, emit, events, init, session, shutdown};
 
     pub(super) fn play(role: &str) {
         match role {
@@ -156,8 +158,71 @@ mod unix {
             }
             "fork" => fork(),
             "forked-and-terminated" => forked_and_terminated(),
+            "changed-gate" => changed_gate(),
+            "crowd" => crowd(),
             _ => panic!("no role {role}"),
         }
+    }
+
+    fn start(count: u32) -> CollectionStart {
+        let (reason, kind) = (GcReason::INDUCED, GcType::BLOCKING);
+        let timestamp = typhon_clr::session::monotonic_ns();
+        CollectionStart { timestamp, count, generation: 0, reason, kind }
+    }
+
+    /// Two recordings, and another configuration file for the second.
+    fn changed_gate() {
+        for number in 1..=2 {
+            assert_eq!(init(), Status::Recording);
+            match Bridge::open() {
+                Ok(bridge) => assert!(bridge.start(start(number))),
+                Err(error) => assert_eq!(error, BridgeError::NotTraced),
+            }
+            assert!(shutdown().is_some());
+            std::fs::copy("then.json", "typhon.telemetry.json").unwrap();
+        }
+    }
+
+    /// Collections while other threads have all slots, and one after they have left.
+    fn crowd() {
+        const CROWD: usize = 300;
+        assert_eq!(init(), Status::Recording);
+        let bridge = Bridge::open().unwrap();
+        let (all_there, may_leave) = (Barrier::new(CROWD + 1), Barrier::new(CROWD + 1));
+        std::thread::scope(|scope| {
+            let join_in = || {
+                emit(events::TickStart::default);
+                all_there.wait();
+                may_leave.wait();
+            };
+            let crowd: Vec<_> = (0..CROWD).map(|_| scope.spawn(join_in)).collect();
+            all_there.wait();
+            // Far more than the queue holds, so that most have been tried.
+            for count in 0..200 {
+                while !bridge.start(start(count)) {
+                    std::thread::yield_now();
+                }
+            }
+            wait_for_parent();
+            may_leave.wait();
+            crowd.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+        // The consumer frees the slots of threads that have ended.
+        assert!(session::flush(Duration::from_secs(60)));
+        let end = Collection {
+            timestamp: start(0).timestamp,
+            count: 200,
+            generation: 0,
+            start: None,
+            pause_ticks: 1,
+            heap: None,
+            committed_bytes: None,
+        };
+        while !bridge.end(end) {
+            std::thread::yield_now();
+        }
+        drop(bridge);
+        assert!(shutdown().is_some());
     }
 
     static EARLIER: OnceLock<libc::sigaction> = OnceLock::new();

@@ -7,6 +7,8 @@
 mod beginnings;
 mod child;
 #[cfg(unix)]
+mod collections;
+#[cfg(unix)]
 mod endings;
 mod gauges;
 #[cfg(unix)]
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
     tests.extend(beginnings::TESTS);
     tests.extend(gauges::TESTS);
     #[cfg(unix)]
-    tests.extend([endings::TESTS, kills::TESTS].concat());
+    tests.extend([endings::TESTS, kills::TESTS, collections::TESTS].concat());
     let trial = |(name, test): &(&str, fn())| {
         let test = *test;
         Trial::test(*name, move || {

@@ -13,11 +13,11 @@ mod view;
 
 use super::conclusion::check_closed;
 use crate::cli::Gc;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::output::file::OutputFile;
 use crate::output::signals;
 use crate::output::stream::Style;
-use recording::Recording;
+use recording::{Keeping, Recording};
 use typhon_analysis::filter;
 
 /// Added to a signal's number for the exit code.
@@ -25,16 +25,18 @@ const SIGNAL_EXIT: u8 = 128;
 
 pub(crate) fn run(args: &Gc, style: &Style) -> Result<u8, Failure> {
     let duration_ns = args.duration.as_deref().map(parse_duration).transpose()?;
-    let file = OutputFile::create(&args.output, args.force, args.from.as_deref())?;
+    let mut file = OutputFile::create(&args.output, args.force, args.from.as_deref())?;
     signals::keep_first();
-    let mut recording = Recording::new(&args.output, file.writer()?, style);
+    let keeping = if args.from.is_some() { Keeping::AtTheEnd } else { Keeping::FromTheStart };
+    let mut recording = Recording::new(&args.output, &mut file, keeping, style);
     let ended = match &args.from {
         Some(path) => replay::replay(path, &mut recording),
         None => watch(args, duration_ns, &mut recording),
     };
+    let has_begun = recording.has_begun();
     let ended = match ended {
         Ok(ended) => ended,
-        Err(failure) if recording.has_begun() => return Err(kept(args, file, failure)),
+        Err(failure) if has_begun => return Err(kept(args, &mut file, failure)),
         Err(failure) => return Err(failure),
     };
     let signal_exit = || signals::received().map(|signal| SIGNAL_EXIT | signal);
@@ -42,25 +44,43 @@ pub(crate) fn run(args: &Gc, style: &Style) -> Result<u8, Failure> {
         style.say("nothing was recorded: no runtime was there yet");
         return Ok(signal_exit().unwrap_or_else(|| ended.exit_code()));
     };
-    if let Err(failure) = check_closed(&mut finished.written, &args.output) {
-        return Err(kept(args, file, failure));
+    let closed = check_closed(&mut finished.written, &args.output);
+    match closed.and_then(|()| file.complete()).and_then(|bytes| still_there(args, &file).map(|()| bytes)) {
+        Ok(bytes) => finished.bytes = bytes,
+        Err(failure) => return Err(kept(args, &mut file, failure)),
     }
-    finished.bytes = file.finish()?;
     view::conclude(&finished, &args.output, style)?;
     // A command may go on after its recording has ended.
     let exit = ended.exit_code();
     Ok(signal_exit().unwrap_or(exit))
 }
 
-/// What happened in a process cannot be recorded again, so a full disk leaves what was written until then.
-fn kept(args: &Gc, file: OutputFile, failure: Failure) -> Failure {
+/// What happened in a process cannot be recorded again, so a recording that fails leaves what was written until then.
+fn kept(args: &Gc, file: &mut OutputFile, failure: Failure) -> Failure {
     if args.from.is_some() {
         return failure;
     }
-    match file.keep() {
-        Ok(()) => failure.hint("what was written before is kept; `typhon trace repair` completes it"),
-        Err(_) => failure,
+    #[cfg(unix)]
+    if file.is_deleted() {
+        return match file.rescue() {
+            Ok(copy) => failure.hint(format!("what was recorded is in {}", copy.display())),
+            Err(err) => failure.detail(format!("and there is no room for a copy elsewhere: {err}")),
+        };
     }
+    let _ = file;
+    failure.hint("what was written before is kept; `typhon trace repair` completes it")
+}
+
+/// A file that was deleted while it was written looks well from inside.
+fn still_there(args: &Gc, file: &OutputFile) -> Result<(), Failure> {
+    #[cfg(unix)]
+    if file.is_deleted() {
+        return Err(
+            Failure::new(Exit::Io, "the output was deleted while it was written").in_file(&args.output)
+        );
+    }
+    let _ = (args, file);
+    Ok(())
 }
 
 /// How a source ended.
@@ -96,11 +116,8 @@ fn watch(args: &Gc, duration_ns: Option<u64>, recording: &mut Recording<'_>) -> 
 
 #[cfg(not(unix))]
 fn watch(_: &Gc, _: Option<u64>, _: &mut Recording<'_>) -> Result<Ended, Failure> {
-    Err(Failure::new(
-        crate::failure::Exit::Unreachable,
-        "running processes can be watched on Unix systems only",
-    )
-    .hint("record with dotnet-trace, then use --from"))
+    Err(Failure::new(Exit::Unreachable, "running processes can be watched on Unix systems only")
+        .hint("record with dotnet-trace, then use --from"))
 }
 
 /// `30s`, `500ms`: a time with its unit, in ns.

@@ -3,9 +3,9 @@
 use super::trace_file::{Timebase, TraceFile, Written};
 use super::view;
 use crate::failure::Failure;
+use crate::output::file::OutputFile;
 use crate::output::stream::Style;
 use crate::output::units::plural;
-use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use typhon_analysis::gc::GcSummary;
@@ -17,10 +17,20 @@ use typhon_trace::writer::CloseReport;
 /// A crash of ours loses no more than this.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
+/// When a trace appears under its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// As soon as it begins, for what happens only once: even if we are killed, it is there.
+    FromTheStart,
+    /// When it is whole.
+    AtTheEnd,
+}
+
 pub(super) struct Recording<'a> {
     path: &'a Path,
-    /// Until the stream's clock is known.
-    sink: Option<File>,
+    file: &'a mut OutputFile,
+    keeping: Keeping,
+    /// From the moment at which the stream's clock is known.
     trace: Option<TraceFile>,
     flush_due: Instant,
     view: view::Live<'a>,
@@ -82,10 +92,11 @@ impl Losses {
 }
 
 impl<'a> Recording<'a> {
-    pub(super) fn new(path: &'a Path, sink: File, style: &'a Style) -> Self {
+    pub(super) fn new(path: &'a Path, file: &'a mut OutputFile, keeping: Keeping, style: &'a Style) -> Self {
         Self {
             path,
-            sink: Some(sink),
+            file,
+            keeping,
             trace: None,
             flush_due: Instant::now() + FLUSH_EVERY,
             view: view::Live::new(style),
@@ -110,9 +121,12 @@ impl<'a> Recording<'a> {
         timebase: Timebase,
         created_utc_ticks: i64,
     ) -> Result<(), Failure> {
-        if let Some(sink) = self.sink.take() {
-            let begun = TraceFile::begin(sink, trace, timebase, created_utc_ticks);
+        if self.trace.is_none() {
+            let begun = TraceFile::begin(self.file.writer()?, trace, timebase, created_utc_ticks);
             self.trace = Some(begun.map_err(|err| Failure::trace(self.path, err))?);
+            if self.keeping == Keeping::FromTheStart {
+                self.file.keep()?;
+            }
         }
         Ok(())
     }
