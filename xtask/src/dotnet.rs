@@ -29,6 +29,7 @@ const PROGRAMS: &[[&str; 3]] = &[
     ["bench/dotnet/throughput.cs", "throughput.exe", "exe"],
     ["crates/typhon-clr/tests/dotnet/allocator.cs", "allocator.exe", "exe"],
     ["crates/typhon-profiler/tests/dotnet/application.cs", "application.exe", "exe"],
+    ["crates/typhon-cli/managed/allocator.cs", "demo-allocator.exe", "exe"],
     ["crates/typhon-profiler/tests/dotnet/hosted.cs", "hosted.dll", "library"],
 ];
 

@@ -517,6 +517,7 @@ directory, or by the environment (docs/configuration.md). The same seed gives th
 Examples:
   typhon demo
   typhon demo --seconds 45 --overload
+  typhon demo --gc
   typhon demo --ants 1000000 --hz 10 -o big.typhon-trace"
 )]
 pub(crate) struct Demo {
@@ -547,6 +548,9 @@ pub(crate) struct Demo {
     /// Add load in waves, to see the schedule give way and recover
     #[arg(long)]
     pub(crate) overload: bool,
+    /// Run a small .NET program beside it, with its collections in the same trace (needs a .NET runtime, 6 or newer)
+    #[arg(long)]
+    pub(crate) gc: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,9 +1,11 @@
 //! `typhon demo`: a world that ticks, what it looks like while it does, and a recording to look into.
 //!
-//! [`world`] runs the colony and ends it, [`follow`] collects what every tick took, [`view`] shows it. The recording
-//! is the profiler's own: it lies under its final name from the first tick on, so that even a killed demo leaves one.
+//! [`world`] runs the colony and ends it, [`follow`] collects what every tick took, [`view`] shows it; [`managed`] runs a
+//! program beside the colony whose memory is collected, and [`collections`] sums up how. The recording is the profiler's own: it lies under its final name from the first tick on, so that even a killed demo leaves one.
 
+mod collections;
 mod follow;
+mod managed;
 mod view;
 mod world;
 
@@ -12,9 +14,11 @@ use crate::failure::{Exit, Failure};
 use crate::output::signals;
 use crate::output::stream::Style;
 use follow::Ticks;
+use managed::Managed;
 use std::time::{Duration, Instant};
 use typhon::profiler::session::SessionReport;
 use typhon::runtime::Terminal;
+use typhon_analysis::gc::GcSummary;
 use view::View;
 use world::{Stop, World};
 
@@ -31,20 +35,32 @@ struct Finished<'a> {
     world: world::Ended,
     report: SessionReport,
     file_bytes: u64,
+    /// Of the program beside the colony, if one was wanted and found.
+    collections: Option<GcSummary>,
 }
 
 pub(crate) fn run(args: &Demo, style: &Style) -> Result<u8, Failure> {
     check_output(args)?;
     signals::keep_first();
-    let world = World::create(args)?;
+    let mut managed = None;
+    if args.gc {
+        match Managed::prepare() {
+            Ok(prepared) => managed = Some(prepared),
+            Err(why) => without(style, &why),
+        }
+    }
+    let socket = managed.as_ref().map(|managed: &Managed| managed.socket().to_owned());
+    let world = World::create(args, socket.as_deref())?;
     let mut view = View::new(style, args);
     let mut ticks = Ticks::default();
     let started = Instant::now();
     world.start()?;
+    check(&mut managed, style, Managed::start);
     while !is_over(args, &world, started) {
         std::thread::sleep(LOOK_EVERY);
         ticks.follow(world.telemetry());
         view.show(&ticks, &world)?;
+        check(&mut managed, style, Managed::look);
     }
     let stop = world.stop()?;
     ticks.follow(world.telemetry());
@@ -52,9 +68,23 @@ pub(crate) fn run(args: &Demo, style: &Style) -> Result<u8, Failure> {
     let Stop { ended, report } = stop;
     let report = report.ok_or_else(|| Failure::new(Exit::Internal, "the recording ended before the demo"))?;
     let file_bytes = std::fs::metadata(&args.output).map_or(0, |data| data.len());
-    let finished = Finished { args, ticks, length, world: ended, report, file_bytes };
+    drop(managed);
+    let collections = socket.and_then(|_| collections::of(&args.output));
+    let finished = Finished { args, ticks, length, world: ended, report, file_bytes, collections };
     view::conclude(&finished, style)?;
     verdict(&finished)
+}
+
+/// Does something with the managed program, which is not needed for the demo to go on.
+fn check(managed: &mut Option<Managed>, style: &Style, act: impl FnOnce(&mut Managed) -> Result<(), String>) {
+    if let Some(Err(why)) = managed.as_mut().map(act) {
+        *managed = None;
+        without(style, &why);
+    }
+}
+
+fn without(style: &Style, why: &str) {
+    style.say(&format!("--gc: {why}; the demo goes on without"));
 }
 
 fn is_over(args: &Demo, world: &World, started: Instant) -> bool {

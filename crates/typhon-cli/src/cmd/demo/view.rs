@@ -4,6 +4,7 @@ use super::Finished;
 use super::follow::Ticks;
 use super::world::World;
 use crate::cli::Demo;
+use crate::cmd::stats;
 use crate::failure::Failure;
 use crate::output::escape::printable;
 use crate::output::json;
@@ -182,6 +183,7 @@ fn to_json(finished: &Finished<'_>) -> Value {
             "pickedUp": tally.picked_up, "delivered": tally.delivered, "lost": tally.lost,
             "died": tally.died, "born": tally.born, "grown": tally.grown,
         },
+        "gc": finished.collections.as_ref().map(stats::gc_json),
     })
 }
 
@@ -216,6 +218,10 @@ fn to_text(finished: &Finished<'_>) -> String {
         count(finished.world.timer.missed_ticks),
         level_name(level),
     ));
+    if let Some(collections) = &finished.collections {
+        text.push_str(&stats::text::gc(collections));
+        text.push('\n');
+    }
     text.push_str(&format!(
         "trace   {path}  {}  {}\n",
         bytes(finished.file_bytes),

@@ -38,11 +38,16 @@ pub(super) struct Stop {
 }
 
 impl World {
-    /// Builds the colony and starts the recording; nothing ticks yet.
-    pub(super) fn create(args: &Demo) -> Result<Self, Failure> {
+    /// Builds the colony and starts the recording, also of the collections of who connects to the socket `runtimes`;
+    /// nothing ticks yet.
+    pub(super) fn create(args: &Demo, runtimes: Option<&str>) -> Result<Self, Failure> {
         let path = recordable(&args.output)?;
-        let recording =
+        let mut recording =
             Overrides::new().enabled(true).trace(&path).gate("Scheduler", true).gate("Gauges", true);
+        if let Some(socket) = runtimes {
+            let target = format!("listen:{socket}");
+            recording = recording.gate("GcTracing", true).set("Profiler:GcTracing:Target", target);
+        }
         let engine = Engine::builder()
             .runtime(|runtime| {
                 runtime.base_tick_rate_hz = args.hz;
