@@ -6,6 +6,11 @@ export type Context = CanvasRenderingContext2D;
 
 const widths = new Map<string, number>();
 
+/** Widths are measured anew: another font has come. */
+export function forgetWidths(): void {
+  widths.clear();
+}
+
 /** Sets the font of the design at a size and weight. */
 export function useFont(context: Context, palette: Palette, sizePx: number, weight = 400): void {
   context.font = `${weight} ${sizePx}px ${palette.font}`;

@@ -8,6 +8,7 @@ import * as s from "../state/store";
 import { type Axis, bucketPx, levelOf, makeAxis, tilesIn } from "./axis";
 import { type BitmapWish, BitmapMaker } from "./bitmaps";
 import { BAND_ROWS, type Tile, TileCache, choose } from "./cache";
+import { forgetWidths } from "./draw";
 import { drawGauge } from "./drawGauges";
 import { drawGc, drawPauseWash, pausesIn } from "./drawGc";
 import { drawLoss } from "./drawLoss";
@@ -134,10 +135,20 @@ export class TimelineView {
     this.layout.value = layOut(lanes, s.gauges.value, s.laneView.value, this.measures);
   }
 
+  /** The page's own font arrives after the first frame. */
+  private async useOwnFont(): Promise<void> {
+    await Promise.all([400, 500, 600].map((weight) => document.fonts.load(`${weight} 11px ${this.palette.font}`)));
+    forgetWidths();
+    this.restyle();
+    this.sceneVersion.value += 1;
+  }
+
   attach(canvas: HTMLCanvasElement): void {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
     this.restyle();
+    // Without it the system's font stays, which is no less right.
+    void this.useOwnFont().catch(() => {});
   }
 
   detach(): void {

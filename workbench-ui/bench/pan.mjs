@@ -1,0 +1,88 @@
+// Measures frames while panning and zooming in headless Chromium with software rendering.
+//
+//   node bench/pan.mjs BINARY TRACE [--ui-dir DIR] [--size 1920x1080] [--rounds 3]
+//
+// Each round: six windows from the whole trace down to a millionth of it; in each, 60 frames of panning by hand (pointer moves,
+// one per frame). Printed are percentiles of the time between frames and of the time that drawing took, over all rounds, and
+// the page's caches and heap at the end. Other load on the machine goes into the first, hardly into the second.
+
+import { spawn } from "node:child_process";
+import process from "node:process";
+import { chromium } from "@playwright/test";
+
+const words = process.argv.slice(2);
+const option = (name, otherwise) => {
+  const at = words.indexOf(`--${name}`);
+  return at < 0 ? otherwise : words.splice(at, 2)[1];
+};
+const uiDir = option("ui-dir", null);
+const [width, height] = option("size", "1920x1080").split("x").map(Number);
+const rounds = Number(option("rounds", "3"));
+const [binary, trace] = words;
+if (!binary || !trace) {
+  console.error("usage: node bench/pan.mjs BINARY TRACE [--ui-dir DIR] [--size 1920x1080] [--rounds 3]");
+  process.exit(64);
+}
+
+const server = spawn(binary, ["ui", "--no-browser", ...(uiDir ? ["--ui-dir", uiDir] : []), trace], { stdio: ["ignore", "pipe", "inherit"] });
+const url = await new Promise((resolve, reject) => {
+  server.stdout.once("data", (bytes) => resolve(String(bytes).trim().split("\n")[0]));
+  server.once("exit", (code) => reject(new Error(`typhon ui ended with ${code}`)));
+});
+
+const percentile = (values, share) => values.toSorted((a, b) => a - b)[Math.min(Math.floor(values.length * share), values.length - 1)] ?? 0;
+const line = (name, values) =>
+  console.log(`${name.padEnd(24)} p50 ${percentile(values, 0.5).toFixed(1)}  p95 ${percentile(values, 0.95).toFixed(1)}  max ${Math.max(...values).toFixed(1)} ms  (${values.length} frames)`);
+
+try {
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--disable-gpu"] });
+  const page = await browser.newPage({ viewport: { width, height } });
+  await page.goto(url);
+  await page.waitForFunction(() => window.__typhon?.isComplete() && window.__typhon.visibleEntries().length > 0, null, { timeout: 120_000 });
+  const box = await page.locator(".tl-canvas").boundingBox();
+  const [left, y] = [box.x, box.y + box.height - 30];
+  const [frames, draws] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    await page.keyboard.press("Escape");
+    for (let zoom = 0; zoom < 6; zoom += 1) {
+      if (zoom > 0) {
+        await page.mouse.move(left + box.width * 0.6, y);
+        for (let step = 0; step < 10; step += 1) await page.mouse.wheel(0, -184);
+      }
+      await page.waitForFunction(() => window.__typhon.isComplete(), null, { timeout: 60_000 });
+      await page.evaluate(() => window.__typhon.clearTimes());
+      // Within the page, so that a frame is not kept waiting for this script.
+      await page.evaluate(
+        ({ x, y, width }) =>
+          new Promise((done) => {
+            const area = document.querySelector(".tl-area");
+            const send = (type, at) => area.dispatchEvent(new PointerEvent(type, { bubbles: true, clientX: at, clientY: y, button: 0, buttons: 1, pointerId: 1 }));
+            area.setPointerCapture = () => {};
+            send("pointerdown", x);
+            let frame = 0;
+            const step = () => {
+              frame += 1;
+              send("pointermove", x + Math.sin(frame / 20) * width * 0.4);
+              if (frame < 60) requestAnimationFrame(step);
+              else {
+                send("pointerup", x);
+                done();
+              }
+            };
+            requestAnimationFrame(step);
+          }),
+        { x: left + box.width / 2, y, width: box.width },
+      );
+      frames.push(...(await page.evaluate(() => window.__typhon.frameTimes())).slice(1));
+      draws.push(...(await page.evaluate(() => window.__typhon.drawTimes())));
+    }
+    for (let step = 0; step < 50; step += 1) await page.mouse.wheel(0, 200);
+  }
+  line("between frames", frames);
+  line("drawing", draws);
+  const heap = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
+  console.log(`caches ${JSON.stringify(await page.evaluate(() => window.__typhon.cache()))}  heap ${(heap / 2 ** 20).toFixed(0)} MiB`);
+  await browser.close();
+} finally {
+  server.kill("SIGINT");
+}
