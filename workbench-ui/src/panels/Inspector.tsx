@@ -1,7 +1,7 @@
 /** Everything about the selected event (B-23, B-24). */
 
 import { count, duration, visible } from "../format";
-import type { EventDetail } from "../protocol/types";
+import type { EventDetail, Siblings } from "../protocol/types";
 import { names, primary, selection } from "../state/store";
 import { BusyLine, Fault } from "./Answered";
 import { Distribution } from "./inspector/Distribution";
@@ -30,7 +30,13 @@ function Figure({ value, label }: { value: string; label: string }) {
   );
 }
 
-function Head({ of, percentile, alike }: { of: EventDetail; percentile: number | null; alike: number | null }) {
+/** Where it stands among those of its name. */
+function rankOf({ count: all, shorter, equal, percentile }: Siblings): string {
+  if (all > 1 && shorter + equal === all) return "slowest";
+  return `P${Math.min(Math.floor(percentile), 99)}`;
+}
+
+function Head({ of, siblings }: { of: EventDetail; siblings: Siblings | null }) {
   return (
     <div class="inspector-head">
       <p class="text-2">
@@ -41,7 +47,7 @@ function Head({ of, percentile, alike }: { of: EventDetail; percentile: number |
       <div class="figures">
         {of.durationNs !== null && <Figure value={of.hasNoEnd ? "no end" : duration(of.durationNs)} label="duration" />}
         {of.selfNs !== null && <Figure value={duration(of.selfNs)} label="self" />}
-        {percentile !== null && alike !== null && <Figure value={`P${percentile >= 99.95 ? "100" : percentile.toFixed(percentile < 10 ? 1 : 0)}`} label={`of ${count(alike)} alike`} />}
+        {siblings !== null && <Figure value={rankOf(siblings)} label={`of ${count(siblings.count)} alike`} />}
         {of.durationNs === null && <Figure value="instant" label="no duration" />}
       </div>
     </div>
@@ -95,7 +101,7 @@ function Event({ answer }: { answer: Answer<EventDetail> }) {
   const alike = known === null ? null : `All ${count(known.count)} ${visible(of.name)}`;
   return (
     <article class="inspector" aria-label={visible(of.name)} data-event={of.event}>
-      <Head of={of} percentile={known?.percentile ?? null} alike={known?.count ?? null} />
+      <Head of={of} siblings={known} />
       <Where of={of} />
       <Fields of={of} />
       <Parents of={of} name={name} />

@@ -37,7 +37,7 @@ function percentileColumn(key: "p50Ns" | "p95Ns" | "p99Ns", head: string, of: 95
   return {
     key,
     head,
-    width: "78px",
+    width: "68px",
     isNumber: true,
     value: (row) => row[key],
     text: shown,
@@ -50,7 +50,7 @@ function timeColumn(key: "totalNs" | "selfNs" | "meanNs" | "minNs" | "maxNs", he
   return {
     key,
     head,
-    width: "78px",
+    width: "68px",
     isNumber: true,
     value: (row) => row[key],
     text: (row) => time(row[key]),
@@ -74,11 +74,10 @@ function columnsOf(by: StatsBy, selfTotal: number, histogram: Column<StatsRow>):
         </>
       ),
     },
-    { key: "count", head: "Count", width: "72px", isNumber: true, value: (row) => row.count, text: (row) => count(row.count) },
+    { key: "count", head: "Count", width: "60px", isNumber: true, value: (row) => row.count, text: (row) => count(row.count) },
     timeColumn("totalNs", "Total"),
     timeColumn("selfNs", "Self"),
     timeColumn("meanNs", "Mean"),
-    timeColumn("minNs", "Min"),
     percentileColumn("p50Ns", "P50", null),
     percentileColumn("p95Ns", "P95", 95),
     percentileColumn("p99Ns", "P99", 99),
@@ -88,7 +87,7 @@ function columnsOf(by: StatsBy, selfTotal: number, histogram: Column<StatsRow>):
       key: "selfShare",
       head: "Self share",
       title: "Self time of all rows is 100 %",
-      width: "96px",
+      width: "88px",
       isNumber: true,
       value: share,
       text: (row) => {
@@ -106,6 +105,7 @@ function columnsOf(by: StatsBy, selfTotal: number, histogram: Column<StatsRow>):
         );
       },
     },
+    timeColumn("minNs", "Min"),
   ];
 }
 
@@ -183,7 +183,7 @@ export function Statistics() {
       key: "histogram",
       head: `${duration(scale.leastNs)} – ${duration(scale.mostNs)}`,
       title: "Durations on one logarithmic scale; heights are square roots of counts",
-      width: "92px",
+      width: "84px",
       value: () => null,
       text: () => "",
       cell: (row) => {

@@ -98,7 +98,7 @@ export function Children({ of }: { of: EventDetail }) {
             sort={null}
             choose={(span) => void selectEvent(span.event)}
             empty=""
-            tools={of.children > PAGE ? <span class="tools-note">the first {count(PAGE)}</span> : null}
+            tools={of.children > PAGE ? <span class="tools-note">the first {count(PAGE)}</span> : undefined}
           />
         </div>
       ) : (

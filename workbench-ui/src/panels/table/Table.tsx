@@ -41,10 +41,23 @@ export interface TableProps<R> {
   seen?(rows: R[]): void;
   /** Called when the end comes into view. */
   atEnd?(): void;
+  /** What stands before the export menu; null leaves out both. */
+  tools?: ComponentChildren;
+  /** Of exported files. */
+  name: string;
 }
 
 const ROW_PX = 24;
 const MARGIN_ROWS = 8;
+
+const GAP_PX = 8;
+const EDGE_PX = 12;
+
+/** The width below which a table scrolls sideways; the same for all rows, or their columns would not line up. */
+function leastWidth(columns: readonly { width: string }[]): string {
+  const own = columns.reduce((sum, { width }) => sum + Number(/(\d+)px/.exec(width)?.[1] ?? 0), 0);
+  return `${own + (columns.length - 1) * GAP_PX + 2 * EDGE_PX}px`;
+}
 
 /** The columns' text of a row. */
 function textOf<R>(column: Column<R>, row: R): string {
@@ -75,10 +88,11 @@ export function ExportMenu({ name, table }: { name: string; table(): TextTable }
   return <Menu label="Export" items={items} />;
 }
 
-export function Table<R>(props: TableProps<R> & { tools?: ComponentChildren; name: string }) {
+export function Table<R>(props: TableProps<R>) {
   const { columns, rows, rowKey } = props;
   const [sort, setSort] = useState(props.sort);
-  const ordered = useMemo(() => order(rows, columns, sort), [rows, columns, sort]);
+  // Columns are made anew with each value that arrives late, and order nothing differently.
+  const ordered = useMemo(() => order(rows, columns, sort), [rows, sort]);
   const view = useRef<HTMLDivElement>(null);
   const [{ top, height }, setView] = useState({ top: 0, height: 400 });
   const [active, setActive] = useState(0);
@@ -104,6 +118,7 @@ export function Table<R>(props: TableProps<R> & { tools?: ComponentChildren; nam
 
   const current = Math.min(active, Math.max(0, ordered.length - 1));
   const template = columns.map(({ width }) => width).join(" ");
+  const minWidth = leastWidth(columns);
   const focusRow = (to: number) => {
     const next = Math.max(0, Math.min(to, ordered.length - 1));
     setActive(next);
@@ -134,13 +149,15 @@ export function Table<R>(props: TableProps<R> & { tools?: ComponentChildren; nam
 
   return (
     <>
-      <div class="panel-tools">
-        {props.tools}
-        <ExportMenu name={props.name} table={() => textTable(rows, columns, sort)} />
-      </div>
+      {props.tools !== null && (
+        <div class="panel-tools">
+          {props.tools}
+          <ExportMenu name={props.name} table={() => textTable(rows, columns, sort)} />
+        </div>
+      )}
       <div class="table" role="grid" aria-label={props.label} aria-rowcount={ordered.length + 1} ref={view} onScroll={measure} onKeyDown={onKeyDown}>
         <div role="rowgroup" class="table-head">
-          <div role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
+          <div role="row" aria-rowindex={1} style={{ gridTemplateColumns: template, minWidth }}>
             {columns.map((column) => {
               const isSorted = sort?.key === column.key;
               const direction = !isSorted ? "none" : sort.isDescending ? "descending" : "ascending";
@@ -155,7 +172,7 @@ export function Table<R>(props: TableProps<R> & { tools?: ComponentChildren; nam
             })}
           </div>
         </div>
-        <div role="rowgroup" class="table-body" style={{ height: `${ordered.length * ROW_PX}px` }}>
+        <div role="rowgroup" class="table-body" style={{ height: `${ordered.length * ROW_PX}px`, minWidth }}>
           {ordered.slice(first, end).map((row, offset) => {
             const at = first + offset;
             const key = rowKey(row);

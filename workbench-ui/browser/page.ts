@@ -1,0 +1,87 @@
+/** What the tests do with the page. */
+
+import { readFileSync } from "node:fs";
+import AxeBuilder from "@axe-core/playwright";
+import { type Locator, type Page, expect, test as base } from "@playwright/test";
+import { STATE, TRACES, type Trace } from "./traces";
+
+interface Fixtures {
+  /** Faults that the page reported; a test in which there are some has failed. */
+  faults: string[];
+}
+
+export const test = base.extend<Fixtures>({
+  faults: [
+    async ({ page }, use) => {
+      const faults: string[] = [];
+      page.on("pageerror", (error) => faults.push(`${error.message}\n${error.stack}`));
+      page.on("console", (message) => {
+        if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) faults.push(message.text());
+      });
+      await use(faults);
+      expect(faults, "the page reported faults").toEqual([]);
+    },
+    { auto: true },
+  ],
+});
+export { expect };
+
+export function addressOf(server: "full" | "empty"): string {
+  return JSON.parse(readFileSync(STATE, "utf8"))[server];
+}
+
+/** Opens a trace, with a link as the page makes them, and waits until all of it is drawn. */
+export async function open(page: Page, trace: Trace, link = ""): Promise<void> {
+  const session = `s=${TRACES.indexOf(trace) + 1}`;
+  await page.goto(`${addressOf("full")}&${session}${link === "" ? "" : `&${link}`}`);
+  await expect(page.getByRole("tab", { name: `${trace}.typhon-trace` })).toHaveAttribute("aria-selected", "true");
+  await drawn(page);
+}
+
+/** Waits until the canvas is complete and the panels have their answers. */
+export async function drawn(page: Page): Promise<void> {
+  await page.waitForFunction(() => window.__typhon?.isComplete() === true);
+  await expect(page.locator(".busy-line")).toHaveCount(0);
+}
+
+export function grid(page: Page, label: string): Locator {
+  return page.getByRole("grid", { name: label, exact: true });
+}
+
+/** Rows of a table as they are shown, cell by cell. */
+export async function shownRows(table: Locator): Promise<string[][]> {
+  await expect(table.locator('.table-body [role="row"]').first()).toBeVisible();
+  return table.locator('.table-body [role="row"]').evaluateAll((rows) =>
+    rows
+      .sort((a, b) => Number(a.getAttribute("aria-rowindex")) - Number(b.getAttribute("aria-rowindex")))
+      .map((row) => [...row.querySelectorAll('[role="gridcell"]')].map((cell) => cell.textContent ?? "")),
+  );
+}
+
+/** All rows of the table in a panel, as a program gets them. */
+export async function exported(page: Page, panel: Locator, format: "JSON" | "CSV" | "TSV" | "Markdown" = "JSON"): Promise<string> {
+  await panel.getByRole("button", { name: "Export" }).first().click();
+  const download = page.waitForEvent("download");
+  await page.getByRole("menuitem", { name: `Download ${format}` }).click();
+  return readFileSync(await (await download).path(), "utf8");
+}
+
+export async function exportedRows(page: Page, panel: Locator): Promise<Record<string, string | number | null>[]> {
+  return JSON.parse(await exported(page, panel));
+}
+
+export async function showTable(page: Page, tab: string): Promise<Locator> {
+  const button = page.getByRole("tab", { name: tab, exact: true });
+  if ((await button.getAttribute("aria-selected")) !== "true") await button.click();
+  await expect(page.locator(".busy-line")).toHaveCount(0);
+  return page.locator('[data-panel="bottom"]');
+}
+
+/** No serious fault of accessibility, whatever is on the screen. */
+export async function accessible(page: Page, what: string): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]).analyze();
+  const serious = violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary?.split("\n").slice(1, 2).join("")}`).join("\n    ")}`);
+  expect(serious, what).toEqual([]);
+}

@@ -1,0 +1,31 @@
+import { defineConfig } from "@playwright/test";
+
+/**
+ * Tests in a real browser, with a real `typhon ui` (`cargo xtask ui-test`). The browser is the system's: nothing is
+ * downloaded. Project `pictures` draws what is in the docs, `bench` measures; neither runs by default.
+ */
+const executablePath = process.env["TYPHON_CHROMIUM"] ?? "/usr/bin/chromium";
+const isNamed = (name: string) => process.argv.some((argument) => argument.includes(`--project=${name}`));
+
+export default defineConfig({
+  testDir: "browser",
+  outputDir: "../target/ui-tests/results",
+  globalSetup: "./browser/setup.ts",
+  fullyParallel: false,
+  workers: 2,
+  forbidOnly: process.env["CI"] !== undefined,
+  timeout: 60_000,
+  expect: { timeout: 15_000 },
+  reporter: [["list"], ["./browser/no-skips.ts"]],
+  use: {
+    viewport: { width: 1440, height: 900 },
+    permissions: ["clipboard-read", "clipboard-write"],
+    // Containers have no user namespaces to build a sandbox from; the pages are our own.
+    launchOptions: { executablePath, args: ["--no-sandbox", "--force-color-profile=srgb"] },
+  },
+  projects: [
+    { name: "tests", testMatch: "*.spec.ts" },
+    ...(isNamed("pictures") ? [{ name: "pictures", testMatch: "pictures.ts" }] : []),
+    ...(isNamed("bench") ? [{ name: "bench", testMatch: "bench.ts" }] : []),
+  ],
+});
