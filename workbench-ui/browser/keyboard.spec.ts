@@ -1,0 +1,140 @@
+import { duration } from "../src/format";
+import { drawn, expect, open, test } from "./page";
+import { json, pathOf } from "./traces";
+
+async function windowText(page: import("@playwright/test").Page): Promise<string> {
+  return (await page.locator('[data-panel="timeline"] .tabs-right').textContent()) ?? "";
+}
+
+test("without a mouse: the slowest tick, what ran in it, its inspector, and back", async ({ page }) => {
+  await open(page, "demo");
+  const { ticks } = json("trace", "stats", pathOf("demo"));
+  const worst = ticks.worst[0];
+  // The middle of the whole trace is some tick; G I lists ticks, the first row is the slowest.
+  await page.keyboard.press("g");
+  await page.keyboard.press("i");
+  await expect(page.getByRole("tab", { name: "Ticks" })).toBeFocused();
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("grid", { name: "Ticks" })).toBeVisible();
+  const row = page.getByRole("grid", { name: "Ticks" }).locator('[aria-rowindex="2"]');
+  for (let step = 0; step < 20 && !(await row.evaluate((at) => at === document.activeElement)); step += 1) await page.keyboard.press("Tab");
+  await expect(row).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(page.locator('[data-panel="timeline"] .tabs-right')).toContainText(new RegExp(`\\b${worst.tick}\\b`));
+  await drawn(page);
+  // F6 goes round the panels; the timeline's grid has one stop.
+  for (let step = 0; step < 4 && !(await page.getByRole("grid", { name: "Tracks" }).evaluate((at) => at === document.activeElement)); step += 1) await page.keyboard.press("F6");
+  await expect(page.getByRole("grid", { name: "Tracks" })).toBeFocused();
+  await page.keyboard.press("ArrowDown");
+  await expect(page.getByRole("grid", { name: "Tracks" })).toHaveAttribute("aria-activedescendant", /^cell-/);
+  await page.keyboard.press("Enter");
+  const inspector = page.locator(".inspector[data-event]");
+  await expect(inspector).toBeVisible();
+  const first = await inspector.getAttribute("data-event");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await expect(inspector).not.toHaveAttribute("data-event", first ?? "");
+  await page.goBack();
+  await expect(inspector).toHaveAttribute("data-event", first ?? "");
+  await page.getByRole("grid", { name: "Tracks" }).focus();
+  await page.keyboard.press("Escape");
+  await expect(page.getByText("Nothing is selected.")).toBeVisible();
+});
+
+test("keys go by position: zoom, pan, ticks, the whole trace", async ({ page }) => {
+  await open(page, "demo");
+  const whole = await windowText(page);
+  const press = async (key: string) => {
+    const before = await windowText(page);
+    await page.keyboard.press(key);
+    await expect.poll(() => windowText(page), { message: key }).not.toBe(before);
+    // Motion of 120 ms has to come to rest before the next key is judged.
+    await expect.poll(async () => { const now = await windowText(page); await page.waitForTimeout(60); return now === (await windowText(page)); }).toBe(true);
+  };
+  for (const key of ["KeyW", "Equal", "KeyD", "KeyA", "Control+ArrowRight", "KeyS", "BracketRight", "BracketLeft", "Shift+BracketRight"]) await press(key);
+  await press("Digit0");
+  expect(await windowText(page)).toBe(whole);
+  const { ticks } = json("trace", "stats", pathOf("demo"));
+  await page.keyboard.press("Control+KeyK");
+  await page.keyboard.type(`:tick ${ticks.worst[0].tick}`);
+  await expect(page.getByRole("option")).toContainText(`${duration(ticks.worst[0].durNs)}, the slowest`);
+  await page.keyboard.press("Enter");
+  await expect(page.locator('[data-panel="timeline"] .tabs-right')).toContainText(new RegExp(`\\b${ticks.worst[0].tick}\\b`));
+  await drawn(page);
+  await page.keyboard.press("Shift+BracketLeft");
+  await expect(page.locator('[data-panel="timeline"] .tabs-right')).toContainText(new RegExp(`\\b${ticks.worst[1].tick}\\b`));
+});
+
+test("the palette finds commands, lanes and names; the help sheet has every key; both give the focus back", async ({ page }) => {
+  await open(page, "anthill");
+  const tracks = page.getByRole("grid", { name: "Tracks" });
+  await tracks.focus();
+  await page.keyboard.press("Control+KeyK");
+  await page.keyboard.type("light th");
+  await expect(page.getByRole("option").first()).toHaveText("Light theme");
+  await page.keyboard.press("Enter");
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "light");
+  await expect(tracks).toBeFocused();
+  await page.keyboard.press("Control+KeyK");
+  await page.keyboard.type("find spiderup");
+  await page.keyboard.press("Enter");
+  await expect(page.locator(".search-result")).toContainText("hits");
+  await page.keyboard.press("Control+KeyK");
+  await page.keyboard.type("dark th");
+  await page.keyboard.press("Enter");
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.keyboard.press("Shift+Slash");
+  const help = page.getByRole("dialog", { name: "Keys" });
+  await expect(help).toContainText("previous, next tick");
+  for (let step = 0; step < 3; step += 1) {
+    await page.keyboard.press("Tab");
+    expect(await help.evaluate((at) => at.contains(document.activeElement))).toBe(true);
+  }
+  await page.keyboard.press("Escape");
+  await expect(help).toHaveCount(0);
+  await expect(tracks).toBeFocused();
+});
+
+test("Tab reaches every part and is never trapped", async ({ page }) => {
+  await open(page, "anthill");
+  const reached = new Set<string>();
+  for (let step = 0; step < 90; step += 1) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => {
+      const at = document.activeElement;
+      if (at === null || at === document.body) return "outside";
+      return at.closest("[data-panel]")?.getAttribute("data-panel") ?? (at.closest("header") ? "title" : "other");
+    }));
+  }
+  for (const part of ["title", "timeline", "inspector", "bottom"]) expect([...reached], part).toContain(part);
+});
+
+test("views survive reloading and Back; links never hold the token", async ({ page }) => {
+  await open(page, "anthill", "t=1332409000..1368409000");
+  await page.getByRole("tab", { name: "Ticks" }).click();
+  const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
+  await field.fill("name=AntUpdate");
+  await expect(page.locator(".search-result")).toContainText("hits");
+  await expect.poll(() => page.url()).toContain("f=name%3DAntUpdate");
+  expect(page.url()).not.toContain("token");
+  const before = await windowText(page);
+  await page.reload();
+  await drawn(page);
+  await expect(field).toHaveValue("name=AntUpdate");
+  await expect(page.getByRole("tab", { name: "Ticks" })).toHaveAttribute("aria-selected", "true");
+  expect(await windowText(page)).toBe(before);
+  await page.keyboard.press("0");
+  await expect.poll(() => windowText(page)).not.toBe(before);
+  await page.waitForTimeout(400);
+  await page.goBack();
+  await expect.poll(() => windowText(page)).toBe(before);
+});
+
+test("what happens is said to screen readers", async ({ page }) => {
+  await open(page, "anthill");
+  const live = page.getByRole("status");
+  await page.keyboard.press("]");
+  await expect(live).toHaveText(/^Tick \d+$/);
+  await page.getByRole("textbox", { name: "Search spans, fields, ticks" }).fill("name=AntUpdate");
+  await expect(live).toHaveText(/^[\d,]+ hits$/);
+});

@@ -1,0 +1,129 @@
+import type { Page } from "@playwright/test";
+import { HOSTILE } from "./traces";
+import { accessible, addressOf, drawn, expect, grid, open, showTable, shownRows, test } from "./page";
+import { visible } from "../src/format";
+
+const TABLES = ["Statistics", "Top spans", "Ticks", "Collections", "Gauges", "Search results"];
+const DETAILS = ["Inspector", "Bookmarks", "Notices", "Lanes"];
+
+async function setTheme(page: Page, theme: "dark" | "light"): Promise<void> {
+  await page.keyboard.press("Control+KeyK");
+  await page.keyboard.type(`${theme} theme`);
+  await page.keyboard.press("Enter");
+  await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
+}
+
+for (const theme of ["dark", "light"] as const) {
+  test(`every panel is accessible in ${theme}`, async ({ page }) => {
+    await open(page, "anthill", "t=1332409000..1368409000&e=118.84&f=name%3DAntUpdate");
+    await setTheme(page, theme);
+    for (const tab of TABLES) {
+      await showTable(page, tab);
+      await accessible(page, `${theme}: ${tab}`);
+    }
+    for (const tab of DETAILS) {
+      await page.getByRole("tab", { name: tab, exact: true }).click();
+      await accessible(page, `${theme}: ${tab}`);
+    }
+  });
+
+  test(`palette, keys, opening, a faulty filter and a cut file are accessible in ${theme}`, async ({ page }) => {
+    await open(page, "cut");
+    await setTheme(page, theme);
+    await accessible(page, `${theme}: cut file`);
+    for (const [key, name] of [["Control+KeyK", "Commands"], ["Shift+Slash", "Keys"]] as const) {
+      await page.keyboard.press(key);
+      await expect(page.getByRole("dialog", { name })).toBeVisible();
+      await accessible(page, `${theme}: ${name}`);
+      await page.keyboard.press("Escape");
+    }
+    await page.getByRole("button", { name: "Open a trace" }).click();
+    await expect(page.getByRole("dialog", { name: "Open a trace" }).locator("li").first()).toBeVisible();
+    await accessible(page, `${theme}: open`);
+    await page.keyboard.press("Escape");
+    await page.getByRole("textbox", { name: "Search spans, fields, ticks" }).fill("knd=1");
+    await expect(page.locator("#search-fault")).toBeVisible();
+    await accessible(page, `${theme}: faulty filter`);
+  });
+
+  test(`empty, opening, failed, cancelled, lost and refused have screens of their own in ${theme}`, async ({ page }) => {
+    await page.emulateMedia({ colorScheme: theme });
+    const check = async (title: string | RegExp) => {
+      await page.evaluate((value) => (document.documentElement.dataset["theme"] = value), theme);
+      await expect(page.getByRole("heading", { level: 1 })).toHaveText(title);
+      await accessible(page, `${theme}: ${title}`);
+    };
+    await page.goto(addressOf("empty"));
+    await check("Open a trace");
+    await page.getByRole("button", { name: "Open trace", exact: true }).click();
+    await expect(page.getByRole("dialog", { name: "Open a trace" })).toBeVisible();
+    await page.keyboard.press("Escape");
+
+    // States that last milliseconds, or need a broken disk: the server is real, the state in its messages is replaced.
+    let state: Record<string, unknown> = { is: "opening", bytesDone: 458_752_000, bytesTotal: 1_092_616_192, bytesPerSecond: 432_013_312, remainingMs: 1500 };
+    await page.routeWebSocket(/\/api\/v1\/ws$/, (socket) => {
+      const server = socket.connectToServer();
+      server.onMessage((message) => {
+        if (typeof message !== "string") return socket.send(message);
+        const told = JSON.parse(message);
+        for (const session of [...(told.sessions ?? []), ...(told.session?.id ? [told.session] : [])]) session.state = state;
+        socket.send(JSON.stringify(told));
+      });
+    });
+    await page.route(/\/meta$/, (route) => route.fulfill({ status: 409, contentType: "application/problem+json", body: JSON.stringify({ status: 409, code: "not-ready", detail: "the file is still being indexed" }) }));
+    await page.goto(`${addressOf("full")}&s=1`);
+    await page.reload();
+    await check("demo.typhon-trace");
+    await expect(page.getByText("438 MiB of 1.02 GiB · 412 MiB/s · 1.50\u202fs left".replaceAll(" MiB", "\u202fMiB").replace(" GiB", "\u202fGiB"))).toBeVisible();
+    await expect(page.getByRole("button", { name: "Cancel" })).toBeVisible();
+    state = { is: "failed", detail: "block 17 at offset 4,139,536: the file was cut while it was read; open it again" };
+    await page.reload();
+    await check("demo.typhon-trace cannot be shown");
+    await expect(page.getByText("offset 4,139,536")).toBeVisible();
+    state = { is: "cancelled" };
+    await page.reload();
+    await check("Reading demo.typhon-trace was stopped");
+    await page.evaluate(() => sessionStorage.setItem("typhon-token", "0".repeat(64)));
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await page.reload();
+    await check("This page belongs to another run of typhon ui");
+  });
+}
+
+test("names from a trace are text, whatever is in them", async ({ page }) => {
+  await page.addInitScript(() => {
+    const created = document.createElement.bind(document);
+    (window as unknown as { made: string[] }).made = [];
+    document.createElement = ((name: string, ...rest: []) => {
+      (window as unknown as { made: string[] }).made.push(name.toLowerCase());
+      return created(name, ...rest);
+    }) as typeof document.createElement;
+  });
+  await open(page, "hostile");
+  await showTable(page, "Statistics");
+  await page.getByRole("button", { name: "System", exact: true }).click();
+  const names = (await shownRows(grid(page, "Statistics by system"))).map(([name]) => name);
+  for (const [, text] of HOSTILE) expect(names).toContain(visible(text));
+  await page.locator('[role="row"]', { hasText: visible(HOSTILE[0]?.[1] ?? "") }).first().click();
+  await expect(page.locator(".inspector[data-event]")).toBeVisible();
+  await page.getByRole("tab", { name: "Lanes" }).click();
+  await expect(page.locator(".lane-line", { hasText: "<script>" })).toBeVisible();
+  await page.keyboard.press("Control+KeyK");
+  await page.keyboard.type("find <script");
+  await expect(page.getByRole("option").first()).toContainText("<script>\\x1b]0;x");
+  await page.keyboard.press("Enter");
+  await expect(page.locator(".search-result")).toContainText("hits");
+  await drawn(page);
+  const made = await page.evaluate(() => (window as unknown as { made: string[] }).made);
+  expect(made.filter((name) => name === "script" || name === "img")).toEqual([]);
+  // Nothing invisible is left in the texts of the page.
+  expect(await page.locator("body").innerText()).not.toMatch(/[\u0000-\u0008\u001b\u202e]/);
+});
+
+test("at 200 % nothing is cut off: the smallest layout has the same content", async ({ page }) => {
+  await page.setViewportSize({ width: 960, height: 540 });
+  await open(page, "anthill");
+  await page.getByRole("tab", { name: "Ticks" }).click();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(960);
+  await accessible(page, "960 × 540");
+});

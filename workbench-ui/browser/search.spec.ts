@@ -1,0 +1,72 @@
+import { count } from "../src/format";
+import { exportedRows, expect, grid, open, test } from "./page";
+import { dump } from "./traces";
+
+const FILTERS = ["name=AntUpdate", "kind=Ecs* dur>100us", "thread~Worker dur>50us", "tick=9", "field.resultCount>100 | kind=GcStart", "AntUpdate !dur>1ms"];
+
+test("hits are those of typhon trace dump --where, counted exactly", async ({ page }) => {
+  await open(page, "anthill");
+  await page.keyboard.press("/");
+  const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
+  await expect(field).toBeFocused();
+  for (const filter of FILTERS) {
+    const expected = dump("anthill", "--where", filter).length;
+    await field.fill(filter);
+    await expect(page.locator(".search-result"), filter).toContainText(`${count(expected)} ${expected === 1 ? "hit" : "hits"}`);
+  }
+});
+
+test("the list has every hit in order of time; N and Shift N walk it", async ({ page }) => {
+  await open(page, "anthill");
+  await page.keyboard.press("/");
+  await page.keyboard.type("name=SpiderUpdate dur>100us");
+  const expected = dump("anthill", "--where", "name=SpiderUpdate dur>100us").sort((a, b) => a.ts - b.ts);
+  expect(expected.length).toBeGreaterThan(3);
+  await page.getByRole("button", { name: "List" }).click();
+  const table = grid(page, "Hits");
+  await expect(table).toHaveAttribute("aria-rowcount", String(expected.length + 1));
+  const rows = await exportedRows(page, page.locator('[data-panel="bottom"]'));
+  expect(rows.map(({ event, tick, durationNs }) => [event, tick, durationNs])).toEqual(expected.map(({ event, tick, dur }) => [event, tick, dur]));
+  await page.locator('[data-panel="bottom"] [role="tab"][aria-selected="true"]').focus();
+  const inspector = page.locator(".inspector[data-event]");
+  for (const at of [0, 1, 2]) {
+    await page.keyboard.press("n");
+    await expect(inspector).toHaveAttribute("data-event", expected[at].event);
+    await expect(page.locator(".search-result")).toContainText(`${at + 1} of ${expected.length}`);
+  }
+  await page.keyboard.press("Shift+N");
+  await expect(inspector).toHaveAttribute("data-event", expected[1].event);
+  for (const _ of [0, 1]) await page.keyboard.press("Shift+N");
+  // Before the first comes the last.
+  await expect(page.locator(".search-result")).toContainText(`${expected.length} of ${expected.length}`);
+  await expect(inspector).toHaveAttribute("data-event", expected[expected.length - 1].event);
+});
+
+test("a filter that is not understood says where, and what may be meant", async ({ page }) => {
+  await open(page, "anthill");
+  const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
+  await field.fill("dur>1ms knd=Foo");
+  const alert = page.locator("#search-fault");
+  await expect(alert).toContainText("knd");
+  await expect(alert).toContainText("kind");
+  await expect(page.locator(".search-under u")).toHaveText("knd");
+  await expect(field).toHaveAttribute("aria-invalid", "true");
+  await field.fill("name=AntUpdat");
+  await page.locator(".search-more").getByRole("button", { name: "AntUpdate" }).click();
+  await expect(field).toHaveValue("name=AntUpdate");
+  await expect(page.locator(".search-result")).toContainText(`${count(dump("anthill", "--where", "name=AntUpdate").length)} hits`);
+  await field.press("Escape");
+  await expect(field).toHaveValue("");
+  await expect(page.locator(".search-result kbd")).toHaveText("/");
+});
+
+test("isolated hits are all that the tables count", async ({ page }) => {
+  await open(page, "anthill");
+  const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
+  await field.fill("name=AntUpdate | name=SpiderUpdate");
+  await page.getByRole("button", { name: "Isolate" }).click();
+  const table = grid(page, "Statistics by name");
+  await expect(table).toHaveAttribute("aria-rowcount", "3");
+  await page.getByRole("button", { name: "Dim others" }).click();
+  await expect(table).not.toHaveAttribute("aria-rowcount", "3");
+});
