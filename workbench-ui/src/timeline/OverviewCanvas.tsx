@@ -203,8 +203,8 @@ export function OverviewCanvas({ view: timeline }: { view: TimelineView }) {
     const observer = new ResizeObserver(() => view.resize(box.clientWidth));
     observer.observe(box);
     const stop = effect(() => {
-      void [s.timeWindow.value, s.meta.value, s.ticks.value, s.collections.value, s.notices.value, s.bookmarks.value, s.theme.value];
-      void [s.filter.value, s.colourMode.value, s.names.value, timeline.sceneVersion.value];
+      void [s.timeWindow.value, s.meta.value, s.ticks.value, s.collections.value, s.notices.value, s.bookmarks.value];
+      void [s.filter.value, s.colourMode.value, s.names.value, timeline.sceneVersion.value, timeline.styleVersion.value];
       view.requestDraw();
     });
     return () => {

@@ -3,7 +3,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { setLayout } from "../state/actions";
 import * as s from "../state/store";
-import { nsAt } from "./axis";
 import { Grid } from "./Grid";
 import { PinnedGutter, ScrolledGutter } from "./Gutter";
 import { OverviewCanvas } from "./OverviewCanvas";
@@ -55,15 +54,14 @@ export function Timeline() {
 
   const onPointerMove = (event: PointerEvent) => {
     const { x, y } = at(event);
+    view.pointer.value = x < 0 ? null : { x, y };
     if (x < 0 || event.buttons !== 0) return setTip(null);
-    s.cursorNs.value = nsAt(view.axis(), x);
     const hit = view.hit(x, y);
-    view.hover.value = hit;
     setTip({ x: event.clientX, y: event.clientY, canvasX: x, canvasY: y, hit });
   };
   const onPointerLeave = () => {
     s.cursorNs.value = null;
-    view.hover.value = null;
+    view.pointer.value = null;
     setTip(null);
   };
   const onPointerDown = (down: PointerEvent) => {

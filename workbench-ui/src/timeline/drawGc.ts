@@ -14,6 +14,7 @@ import type { Track } from "./tracks";
 const GENERATIONS: readonly SignalToken[] = ["mem-gen0", "mem-gen1", "mem-gen2"];
 const CAPTION_GAP_PX = 8;
 const WASH_LEAST_PX = 2;
+const EDGES_LEAST_PX = 6;
 
 export interface Pause {
   x: number;
@@ -40,16 +41,19 @@ export function pausesIn(scene: Scene): Pause[] {
 
 /** Under the bars: a pause is one event for everybody. */
 export function drawPauseWash(context: Context, scene: Scene, pauses: Pause[]): void {
-  const { palette, height } = scene;
+  const { palette } = scene;
   const top = scrollAreaTop(scene);
+  const height = Math.min(scene.height, top + scene.layout.scrolledHeight - scene.scrollTop);
   for (const { x, to } of pauses) {
     if (to - x < WASH_LEAST_PX) continue;
     context.fillStyle = palette.signal["gc-pause"];
     context.globalAlpha = 0.06;
     context.fillRect(x, top, to - x, height - top);
-    context.globalAlpha = 0.4;
-    context.fillRect(Math.round(x), top, 1, height - top);
-    context.fillRect(Math.round(to) - 1, top, 1, height - top);
+    if (to - x >= EDGES_LEAST_PX) {
+      context.globalAlpha = 0.4;
+      context.fillRect(Math.round(x), top, 1, height - top);
+      context.fillRect(Math.round(to) - 1, top, 1, height - top);
+    }
     context.globalAlpha = 1;
   }
 }
@@ -118,7 +122,7 @@ function drawCaptions(context: Context, scene: Scene, top: number, marks: GcMark
     const next = flags.find((flag) => flag.isStart && flag.x > Math.max(mark.from, 0) + 1);
     const end = flags.find((flag) => !flag.isStart && flag.x >= left);
     const limit = Math.min(next?.x ?? axis.widthPx, end === undefined ? axis.widthPx : Math.max(end.x - 12, 0));
-    const text = elide(mark.caption, Math.min(limit, axis.widthPx) - left - CAPTION_GAP_PX, (part) => textWidth(context, part), 3);
+    const text = elide(mark.caption, Math.min(limit, axis.widthPx) - left - CAPTION_GAP_PX, (part) => textWidth(context, part), 8);
     if (text === "") continue;
     context.fillStyle = palette.signal["bg-canvas"];
     context.fillRect(left - 2, top + 1, textWidth(context, text) + 4, 13);

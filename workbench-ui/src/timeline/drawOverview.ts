@@ -29,6 +29,12 @@ export function overviewHeights(measures: OverviewHeights): OverviewHeights {
   return { ...measures, ticks: hasTicks ? measures.ticks : 0, overload: hasOverload(ticks.value, budgetNs()) ? measures.overload : 0 };
 }
 
+/** Then nothing is chosen, and a wash over everything would say nothing. */
+function isWholeShown(): boolean {
+  const { fromNs, toNs } = timeWindow.value;
+  return toNs - fromNs >= (wholeRange.value.toNs - wholeRange.value.fromNs) * 0.999;
+}
+
 const VALUES_PX = 15;
 const NUMBERS_PX = 13;
 const WORST = 3;
@@ -44,9 +50,11 @@ export function drawTickOverview(context: Context, palette: Palette, strip: Tick
   const yOf = (ns: number) => bottom - Math.min(ns / scale, 1) * (bottom - top);
   const { fromNs, toNs } = timeWindow.value;
   const [bandFrom, bandTo] = [fromNs, toNs].map((ns) => xOfMoment(strip, table, table.placeAt, ns));
-  context.fillStyle = signal["accent-wash"];
-  context.fillRect(bandFrom ?? 0, 0, Math.max((bandTo ?? 0) - (bandFrom ?? 0), 2), height);
-  const place = [table.placeAt(fromNs), table.placeAt(toNs)];
+  if (!isWholeShown()) {
+    context.fillStyle = signal["accent-wash"];
+    context.fillRect(bandFrom ?? 0, 0, Math.max((bandTo ?? 0) - (bandFrom ?? 0), 2), height);
+  }
+  const place = isWholeShown() ? [0, -1] : [table.placeAt(fromNs), table.placeAt(toNs)];
   for (const bar of strip.bars) {
     const isHot = p95 !== null && bar.maxNs > p95;
     const isIn = bar.end > (place[0] ?? 0) && bar.first <= (place[1] ?? 0);
@@ -305,6 +313,7 @@ export function drawMinimapWindow(context: Context, palette: Palette, axis: Axis
   context.fillRect(0, 0, Math.max(from, 0), height);
   context.fillRect(to, 0, Math.max(axis.widthPx - to, 0), height);
   context.globalAlpha = 1;
+  if (isWholeShown()) return;
   context.fillStyle = signal["accent-wash"];
   context.fillRect(from, 0, to - from, height);
   context.strokeStyle = signal.accent;

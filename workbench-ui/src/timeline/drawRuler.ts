@@ -16,13 +16,10 @@ export function drawGrid(context: Context, scene: Scene): void {
   for (const { ns } of makeRuler(axis).marks) vertical(context, Math.round(xOf(axis, ns)), rulerHeight, height, palette.signal.grid);
   const { startNs, placeAt, durationNs } = ticks.value;
   const first = Math.max(placeAt(axis.fromNs), 0);
-  let last = Number.NEGATIVE_INFINITY;
-  for (let place = first; place < startNs.length && (startNs[place] ?? 0) <= toNs(axis); place += 1) {
-    const x = Math.round(xOf(axis, startNs[place] ?? 0));
-    if (x - last >= BORDER_PX && x >= 0) {
-      vertical(context, x, rulerHeight, height, palette.signal.line);
-      last = x;
-    }
+  const end = placeAt(toNs(axis)) + 1;
+  // Where they are too near for all of them, some would look like all.
+  if ((end - first) * BORDER_PX <= axis.widthPx) {
+    for (const start of startNs.slice(first, end)) vertical(context, Math.round(xOf(axis, start)), rulerHeight, height, palette.signal.line);
   }
   const here = cursorNs.value === null ? -1 : placeAt(cursorNs.value);
   const start = startNs[here];

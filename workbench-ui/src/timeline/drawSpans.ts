@@ -7,10 +7,10 @@ import { xOf } from "./axis";
 import { BAND_ROWS } from "./cache";
 import { type Context, textWidth, useFont } from "./draw";
 import { WAITING_KINDS } from "./families";
-import { type WholeSpan, barHeight, gatherSpans } from "./geometry";
+import { type WholeSpan, barHeight, gatherSpans, spanKey } from "./geometry";
 import { type PaintStyle, paintTile } from "./painter";
 import { SLOT, durationSlot, laneSlot } from "./palette";
-import { type PlacedBand, type Scene, type SpanHit, isVisible, rowTop, scrollAreaTop, trackTop } from "./scene";
+import { type PlacedBand, type Scene, type SpanHit, isAggregate, isVisible, rowTop, scrollAreaTop, trackTop } from "./scene";
 import type { Track } from "./tracks";
 
 const LABEL_PX = 40;
@@ -57,14 +57,19 @@ export function drawBand(context: Context, scene: Scene, placed: PlacedBand, sty
   context.restore();
 }
 
-/** The exact spans of a track that are wide enough for a label, whole across tiles. */
-export function wideSpans(scene: Scene, track: Track): WholeSpan[] {
+function spansOf(scene: Scene, track: Track, leastPx: number): Map<number, WholeSpan> {
   const spans = new Map<number, WholeSpan>();
   for (const placed of scene.bands) {
     if (placed.track !== track || placed.tile.spans === null) continue;
     const { body, count } = placed.tile.spans;
-    gatherSpans(spans, body, count, placed.band * BAND_ROWS, placed.at, LABEL_PX);
+    gatherSpans(spans, body, count, placed.band * BAND_ROWS, placed.at, leastPx);
   }
+  return spans;
+}
+
+/** The exact spans of a track that are wide enough for a label, whole across tiles. */
+export function wideSpans(scene: Scene, track: Track): WholeSpan[] {
+  const spans = spansOf(scene, track, LABEL_PX);
   return [...spans.values()].filter((span) => span.row < track.rows && span.to - span.x >= LABEL_PX);
 }
 
@@ -134,6 +139,22 @@ export function drawMarkers(context: Context, scene: Scene, track: Track, style:
   }
 }
 
+/** Above the rows of what overlaps without nesting. */
+export function drawOverflowLine(context: Context, scene: Scene, track: Track): void {
+  if (track.overflowFrom === 0 || track.overflowFrom >= track.rows) return;
+  context.strokeStyle = scene.palette.signal["line-strong"];
+  context.globalAlpha = 0.5;
+  context.lineWidth = 1;
+  context.setLineDash([2, 4]);
+  context.beginPath();
+  const y = Math.round(rowTop(scene, track, track.overflowFrom)) - 0.5;
+  context.moveTo(0, y);
+  context.lineTo(scene.axis.widthPx, y);
+  context.stroke();
+  context.setLineDash([]);
+  context.globalAlpha = 1;
+}
+
 export interface Marker {
   x: number;
   count: number;
@@ -198,7 +219,8 @@ export function drawOutlines(context: Context, scene: Scene, hover: SpanHit | nu
     }
   };
   if (hover !== null && hover.is === "span" && hover.track.lane !== null) {
-    draw(hover.track.lane.id, hover.row, hover.box.x, hover.box.x + hover.box.w, "hover");
+    const whole = isAggregate(hover.entry) ? undefined : spansOf(scene, hover.track, 0).get(spanKey(hover.row, hover.entry.index));
+    draw(hover.track.lane.id, hover.row, whole?.x ?? hover.box.x, whole?.to ?? hover.box.x + hover.box.w, "hover");
   }
   for (const { place, startNs, durationNs } of selection.value) {
     if (place === null) continue;

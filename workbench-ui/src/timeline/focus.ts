@@ -4,9 +4,11 @@ import { batch } from "@preact/signals";
 import { ApiError } from "../protocol/http";
 import { Latest } from "../protocol/latest";
 import type { EventDetail, Place } from "../protocol/types";
+import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
 import { announce, report, reveal, select } from "../state/actions";
-import { focused, names, sessionApi, timeWindow } from "../state/store";
+import { focused, nameOf, names, sessionApi, timeWindow } from "../state/store";
 import { duration, visible } from "../format";
+import { BAND_ROWS } from "./cache";
 import type { Track } from "./tracks";
 import type { TimelineView } from "./view";
 
@@ -19,6 +21,18 @@ export function setFocusView(of: TimelineView | null): void {
   view = of;
 }
 
+/** Name of an entry on the screen. */
+function entryName(of: TimelineView, { lane, row, index }: Place): string | null {
+  for (const { track, band, tile } of of.scene?.bands ?? []) {
+    if (track.lane?.id !== lane || row === null || band !== Math.floor(row / BAND_ROWS) || tile.spans === null) continue;
+    for (let at = 0; at < tile.spans.count; at += 1) {
+      const entry = spanEntry(tile.spans.body, at);
+      if (entry.row === row % BAND_ROWS && entry.index === index && !(entry.flags & ENTRY_FLAG.aggregate)) return nameOf(entry.name);
+    }
+  }
+  return null;
+}
+
 function walkable(): Track[] {
   if (view === null) return [];
   const { pinned, scrolled } = view.layout.peek();
@@ -29,13 +43,20 @@ function trackOf(place: Place | null): Track | null {
   return walkable().find((track) => track.lane?.id === place?.lane) ?? null;
 }
 
+/** What the bar says; in strips that is more than the kind. */
+function shownName(detail: EventDetail): string {
+  const place = detail.place;
+  const hit = place === null || view?.scene == null ? null : entryName(view, place);
+  return hit ?? detail.name;
+}
+
 /** What a screen reader says of the focused span. */
 export function spoken(detail: EventDetail): string {
   const track = trackOf(detail.place ?? focused.peek());
   const rows = track === null || detail.place?.row === null ? "" : `row ${(detail.place?.row ?? 0) + 1} of ${track.lane?.rows ?? 1}`;
   const parts = [
     visible(track?.label ?? detail.thread ?? ""),
-    visible(detail.name),
+    visible(shownName(detail)),
     detail.durationNs === null ? "" : duration(Math.max(detail.durationNs, 0)),
     rows,
     detail.tick > 0 ? `tick ${detail.tick}` : "",

@@ -23,6 +23,8 @@ export interface GcMark {
 }
 
 const FLAG_PX = 13;
+/** A start opens towards the end behind it, so the two need room for both. */
+const PAIR_PX = 20;
 
 export function isBackground(collection: Collection): boolean {
   return collection.gcType === 1;
@@ -65,8 +67,8 @@ export function flagsOf(marks: GcMark[]): Flag[] {
   for (const flag of all) {
     const last = merged[merged.length - 1];
     const apart = last === undefined ? Number.POSITIVE_INFINITY : flag.x - last.x;
-    // A start and the end behind it open away from each other only when they are apart.
-    if (last !== undefined && apart < FLAG_PX) {
+    const isPair = last?.isStart === true && !flag.isStart;
+    if (last !== undefined && apart < (isPair ? PAIR_PX : FLAG_PX)) {
       last.count += 1;
       last.text = `${last.count}`;
       last.generation = Math.max(last.generation ?? 0, flag.generation ?? 0);

@@ -84,6 +84,10 @@ export interface WholeSpan {
   isCutRight: boolean;
 }
 
+export function spanKey(row: number, index: number): number {
+  return row * 2 ** 32 + index;
+}
+
 /** Adds the exact spans of a tile that are at least `leastPx` wide, or touch an edge of the tile, to a map by row and index. */
 export function gatherSpans(
   spans: Map<number, WholeSpan>,
@@ -104,7 +108,7 @@ export function gatherSpans(
     if (to <= from) continue;
     const row = firstRow + body.getUint8(offset + 4);
     const index = body.getUint32(offset + 8, true);
-    const key = row * 2 ** 32 + index;
+    const key = spanKey(row, index);
     const known = spans.get(key);
     const isCutLeft = (flags & ENTRY_FLAG.fromLeft) !== 0 || from > placed.x + box.x;
     const isCutRight = (flags & ENTRY_FLAG.toRight) !== 0 || to < placed.x + box.x + box.w;

@@ -2,7 +2,7 @@
 
 import { ENTRY_FLAG } from "../protocol/tile";
 import type { ColourMode } from "../state/store";
-import { BAR_GAP_PX, barHeight, bucketBox } from "./geometry";
+import { BAR_GAP_PX, barHeight, bucketBox, tileWidth } from "./geometry";
 import { type NameStyle, SLOT, durationSlot } from "./palette";
 
 type Canvas2d = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
@@ -60,6 +60,8 @@ export function paintTile(context: Canvas2d, job: PaintJob, style: PaintStyle, c
     const [x0, x1] = [body.getUint16(offset, true), body.getUint16(offset + 2, true)];
     let { x, w } = bucketBox(x0, x1, scale, ratio);
     let flags = body.getUint8(offset + 5);
+    // The next tile begins at a pixel of its own, up to one further right than this one's last bucket.
+    if (flags & ENTRY_FLAG.toRight) w = Math.max(tileWidth(scale) + 1 - x, w);
     if (clip) {
       if (x + w < clip.from || x > clip.to) continue;
       if (x < clip.from) {

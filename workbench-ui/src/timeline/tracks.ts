@@ -60,7 +60,9 @@ const SUMMARY_PX = 22;
 /** Main, workers by index, pool, other. */
 const THREAD_ORDER = ["Main", "Worker", "Pool", "Other"];
 
+/** The thread that drives ticks stands with Main: recordings of the reference engine give it no kind of its own. */
 function threadRank(lane: Lane): number {
+  if (/tick ?driver$/i.test(lane.label)) return 0;
   const at = THREAD_ORDER.indexOf(lane.threadKindName ?? "");
   return at < 0 ? THREAD_ORDER.length : at;
 }

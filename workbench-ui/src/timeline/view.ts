@@ -1,11 +1,11 @@
 /** The timeline's canvas: decides what tiles are needed, makes a scene per frame and draws it. */
 
-import { effect, signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 import { FRAME_FLAG } from "../protocol/tile";
 import type { Problem } from "../protocol/types";
 import { socket } from "../state/sessions";
 import * as s from "../state/store";
-import { type Axis, bucketPx, levelOf, makeAxis, tilesIn } from "./axis";
+import { type Axis, bucketPx, levelOf, makeAxis, nsAt, tilesIn } from "./axis";
 import { type BitmapWish, BitmapMaker } from "./bitmaps";
 import { BAND_ROWS, type Tile, TileCache, choose } from "./cache";
 import { forgetWidths } from "./draw";
@@ -13,7 +13,7 @@ import { drawGauge } from "./drawGauges";
 import { drawGc, drawPauseWash, pausesIn } from "./drawGc";
 import { drawLoss } from "./drawLoss";
 import { drawCursor, drawGrid, drawRuler } from "./drawRuler";
-import { DIRECT_SCALE, clipTo, drawBand, drawLabels, drawMarkers, drawOutlines, wideSpans } from "./drawSpans";
+import { DIRECT_SCALE, clipTo, drawBand, drawLabels, drawMarkers, drawOutlines, drawOverflowLine, wideSpans } from "./drawSpans";
 import { Durations } from "./durations";
 import { placeTile } from "./geometry";
 import { type Band, type Needs, TileLoader } from "./loader";
@@ -38,7 +38,8 @@ export class TimelineView {
   readonly cache = new TileCache();
   readonly layout = signal<TrackLayout>(EMPTY_LAYOUT);
   readonly scrollTop = signal(0);
-  readonly hover = signal<SpanHit | null>(null);
+  /** Where the mouse is on the canvas. What lies under it is looked up anew at each frame. */
+  readonly pointer = signal<{ x: number; y: number } | null>(null);
   readonly problem = signal<Problem | null>(null);
   /** Share of the window in which a lane works, by track. */
   readonly utilisation = signal<ReadonlyMap<string, number>>(new Map());
@@ -47,6 +48,7 @@ export class TimelineView {
   readonly hasFocus = signal(false);
   /** Grows with every scene in which other entries can be seen. */
   readonly sceneVersion = signal(0);
+  readonly styleVersion = signal(0);
   scene: Scene | null = null;
   /** Scrolls so that a lane can be seen; set by the component. */
   showTrack: (lane: number) => void = () => {};
@@ -79,10 +81,16 @@ export class TimelineView {
       effect(() => this.follow()),
       effect(() => this.relayOut()),
       effect(() => {
+        // The mouse stays where it is while time moves under it.
+        void s.timeWindow.value;
+        const at = this.pointer.value;
+        if (at !== null) s.cursorNs.value = nsAt(this.axis(), at.x);
+      }),
+      effect(() => {
         // Whatever is drawn and may change.
         void [s.timeWindow.value, s.selection.value, s.cursorNs.value, s.measure.value, s.selectedRange.value, s.focused.value];
         void [s.filter.value, s.searchMode.value, s.collections.value, s.notices.value, s.ticks.value, s.timeDisplay.value];
-        void [this.scrollTop.value, this.hover.value, this.layout.value, s.activeSession.value, this.hasFocus.value, this.focusRange.value];
+        void [this.scrollTop.value, this.pointer.value, this.layout.value, s.activeSession.value, this.hasFocus.value, this.focusRange.value];
         this.requestDraw();
       }),
     ];
@@ -90,10 +98,8 @@ export class TimelineView {
 
   /** Colours and names: what was painted with older ones is painted anew. */
   private follow(): void {
-    void s.theme.value;
     void [s.names.value, s.meta.value, s.colourMode.value];
-    // The theme's attribute is set by an effect of its own; read the tokens when it has run.
-    queueMicrotask(() => this.restyle());
+    untracked(() => this.restyle());
   }
 
   private makeStyle(): PaintStyle {
@@ -107,6 +113,7 @@ export class TimelineView {
     this.readMeasures();
     this.style = this.makeStyle();
     this.bitmaps.setStyle(this.style, `${this.palette.epoch}`);
+    this.styleVersion.value = this.styleVersion.peek() + 1;
     this.requestDraw();
   }
 
@@ -149,6 +156,9 @@ export class TimelineView {
     this.restyle();
     // Without it the system's font stays, which is no less right.
     void this.useOwnFont().catch(() => {});
+    const theme = new MutationObserver(() => this.restyle());
+    theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    this.stops.push(() => theme.disconnect());
   }
 
   detach(): void {
@@ -345,6 +355,7 @@ export class TimelineView {
           for (const band of byTrack.get(track) ?? []) {
             if (band.isFiltered || !isIsolated) drawBand(context, scene, band, this.style, isDimmed && !band.isFiltered);
           }
+          drawOverflowLine(context, scene, track);
           drawMarkers(context, scene, track, this.style);
           this.labels(context, scene, track, isDimmed, isIsolated);
         });
@@ -352,7 +363,7 @@ export class TimelineView {
       this.separator(context, scene, track);
     }
     drawLoss(context, scene);
-    drawOutlines(context, scene, this.hover.peek(), this.hasFocus.peek(), this.focusRange.peek());
+    drawOutlines(context, scene, this.hovered(scene), this.hasFocus.peek(), this.focusRange.peek());
     drawRuler(context, scene);
     drawCursor(context, scene);
   }
@@ -383,6 +394,11 @@ export class TimelineView {
     drawLabels(context, scene, track, of(true), this.style, known);
   }
 
+  private hovered(scene: Scene): SpanHit | null {
+    const at = this.pointer.peek();
+    return at === null ? null : hitTest(scene, at.x, at.y);
+  }
+
   /** What is worked out when the view is still. */
   private afterDraw(scene: Scene): void {
     if (!this.isStill()) return;
@@ -401,7 +417,7 @@ export class TimelineView {
       performance.mark("first-tile");
     }
     this.utilisation.value = spansUtilisation(scene, this.style);
-    this.sceneVersion.value += 1;
+    this.sceneVersion.value = this.sceneVersion.peek() + 1;
   }
 
   /** Is everything that can be seen drawn from the tiles it wants? */
