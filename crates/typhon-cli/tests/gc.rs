@@ -331,7 +331,7 @@ mod targets {
     /// Starts a session, waits to be let go on, and sends `bytes`.
     fn begin(socket: &Path, bytes: &[u8]) -> UnixStream {
         let (mut stream, command) = connect(socket);
-        assert_eq!(command, [2, 3], "CollectTracing2");
+        assert_eq!(command, [2, 4], "CollectTracing3");
         answer(&mut stream, &1u64.to_le_bytes());
         let (mut control, command) = connect(socket);
         assert_eq!(command, [4, 1], "ResumeRuntime");

@@ -68,10 +68,15 @@ impl TraceSession {
             let answer = stream.request(&command, request_timeout, STARTING)?;
             Ok((stream, parse_session_id(&answer)?, [before_ns, monotonic_ns()]))
         };
-        let (stream, id, started_ns) = match attempt(CollectVersion::V2) {
-            Err(ClrError::Ipc(IpcError::Refused(ErrorCode::UNKNOWN_COMMAND))) => attempt(CollectVersion::V1)?,
-            other => other?,
-        };
+        // Without call stacks, where the runtime knows how: walking them is much of what a session costs the target.
+        let mut started = attempt(CollectVersion::V3);
+        for older in [CollectVersion::V2, CollectVersion::V1] {
+            if !matches!(started, Err(ClrError::Ipc(IpcError::Refused(ErrorCode::UNKNOWN_COMMAND)))) {
+                break;
+            }
+            started = attempt(older);
+        }
+        let (stream, id, started_ns) = started?;
         let buffer = vec![0; READ_BUFFER_BYTES];
         Ok(Self { connector, stream, id, started_ns, request_timeout, buffer, is_over: false })
     }

@@ -26,7 +26,7 @@ fn cycle(bytes: &[u8]) {
     let dying = FakeRuntime::start(Behaviour { dies: true, ..healthy });
     let mut session = GcSession::start(dying.endpoint(), GcSettings::default()).unwrap();
     while session.poll(std::time::Duration::from_secs(30), &mut |_| {}).unwrap() == GcProgress::Running {}
-    let refused = vec![((2, 3), UNKNOWN_COMMAND), ((2, 2), UNKNOWN_COMMAND)];
+    let refused = [4, 3, 2].map(|form| ((2, form), UNKNOWN_COMMAND)).to_vec();
     let refusing = FakeRuntime::start(Behaviour { refused, ..Default::default() });
     assert!(GcSession::start(refusing.endpoint(), GcSettings::default()).is_err());
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::fake::{
-    Behaviour, COLLECT_TRACING, COLLECT_TRACING_2, FakeRuntime, RESUME_RUNTIME, STOP_TRACING,
+    Behaviour, COLLECT_TRACING, COLLECT_TRACING_2, COLLECT_TRACING_3, FakeRuntime, RESUME_RUNTIME, STOP_TRACING,
     UNKNOWN_COMMAND, advertise, answer, serve_reverse,
 };
 use common::writer::{Blob, Writer};
@@ -77,7 +77,7 @@ fn a_session_from_start_to_stop() {
     found.sort_by_key(key);
     expected.sort_by_key(key);
     assert_eq!(found, expected);
-    assert_eq!(runtime.finish(), [COLLECT_TRACING_2, STOP_TRACING]);
+    assert_eq!(runtime.finish(), [COLLECT_TRACING_3, STOP_TRACING]);
 }
 
 #[test]
@@ -85,15 +85,16 @@ fn b7_the_default_request_is_the_checked_in_one() {
     let runtime = FakeRuntime::start(Behaviour::default());
     drop(GcSession::start(runtime.endpoint(), settings()).unwrap());
     let request = runtime.requests().swap_remove(0);
-    assert_eq!(request.len(), 117);
-    assert_eq!(request[14..33], [117, 0, 2, 3, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0]);
+    assert_eq!(request.len(), 118);
+    // Version 3, buffer 16, format 1, neither rundown nor stacks, one provider.
+    assert_eq!(request[14..34], [118, 0, 2, 4, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
 }
 
 #[test]
 fn b8_dropping_a_session_stops_it() {
     let runtime = FakeRuntime::start(Behaviour::default());
     drop(GcSession::start(runtime.endpoint(), settings()).unwrap());
-    assert_eq!(runtime.finish(), [COLLECT_TRACING_2, STOP_TRACING]);
+    assert_eq!(runtime.finish(), [COLLECT_TRACING_3, STOP_TRACING]);
 }
 
 #[test]
@@ -132,26 +133,30 @@ fn a_stream_without_end_does_not_hold_up_the_stop() {
 
 #[test]
 fn an_unknown_command_falls_back_to_the_older_one() {
-    let refused = vec![(COLLECT_TRACING_2, UNKNOWN_COMMAND)];
-    let runtime = FakeRuntime::start(Behaviour { refused, rest: Writer::new().end(), ..Default::default() });
-    let mut session = GcSession::start(runtime.endpoint(), settings()).unwrap();
-    assert!(session.stop(&mut |_| {}).unwrap().is_complete);
-    assert_eq!(runtime.finish(), [COLLECT_TRACING_2, COLLECT_TRACING, STOP_TRACING]);
+    let newest_first = [COLLECT_TRACING_3, COLLECT_TRACING_2, COLLECT_TRACING];
+    for known in 0..newest_first.len() {
+        let refused = newest_first[..known].iter().map(|command| (*command, UNKNOWN_COMMAND)).collect();
+        let runtime =
+            FakeRuntime::start(Behaviour { refused, rest: Writer::new().end(), ..Default::default() });
+        let mut session = GcSession::start(runtime.endpoint(), settings()).unwrap();
+        assert!(session.stop(&mut |_| {}).unwrap().is_complete);
+        assert_eq!(runtime.finish(), [&newest_first[..=known], &[STOP_TRACING]].concat());
+    }
 }
 
 #[test]
 fn refusals_are_named() {
-    let refused = vec![(COLLECT_TRACING_2, ErrorCode::FAIL.0)];
+    let refused = vec![(COLLECT_TRACING_3, ErrorCode::FAIL.0)];
     let (error, commands) = failure(Behaviour { refused, ..Default::default() }, settings());
     assert!(matches!(error, ClrError::Ipc(IpcError::Refused(ErrorCode::FAIL))));
     assert_eq!(error.to_string(), "the runtime refused: failure (too many sessions?) (0x80004005)");
-    assert_eq!(commands, [COLLECT_TRACING_2]);
+    assert_eq!(commands, [COLLECT_TRACING_3]);
 }
 
 #[test]
 fn a_silent_runtime_is_given_up_in_time() {
     let (error, _) =
-        failure(Behaviour { ignored: vec![COLLECT_TRACING_2], ..Default::default() }, impatient());
+        failure(Behaviour { ignored: vec![COLLECT_TRACING_3], ..Default::default() }, impatient());
     assert_eq!(error.to_string(), "starting the tracing session: no answer within 50 ms");
 }
 
@@ -193,7 +198,7 @@ fn garbage_answers_are_errors() {
         (ok[..7].to_vec(), "starting the tracing session: the process closed the connection"),
         (Vec::new(), "starting the tracing session: the process closed the connection"),
     ] {
-        let raw_answers = vec![(COLLECT_TRACING_2, raw)];
+        let raw_answers = vec![(COLLECT_TRACING_3, raw)];
         let (error, _) = failure(Behaviour { raw_answers, ..Default::default() }, settings());
         assert_eq!(error.to_string(), message);
     }
@@ -209,7 +214,7 @@ fn b3_a_target_that_exits_ends_the_session_properly() {
     assert_eq!(session.poll(PATIENCE, &mut |_| {}).unwrap(), GcProgress::Ended);
     assert_eq!(found.0.len(), 139);
     assert!(session.stop(&mut |_| {}).unwrap().is_complete);
-    assert_eq!(runtime.finish(), [COLLECT_TRACING_2], "there is nothing left to stop");
+    assert_eq!(runtime.finish(), [COLLECT_TRACING_3], "there is nothing left to stop");
 }
 
 #[test]
@@ -242,7 +247,7 @@ fn b3_a_malformed_stream_stops_the_session() {
         }
     };
     assert!(matches!(error, ClrError::Stream(_)), "{error}");
-    assert_eq!(runtime.finish(), [COLLECT_TRACING_2, STOP_TRACING]);
+    assert_eq!(runtime.finish(), [COLLECT_TRACING_3, STOP_TRACING]);
 }
 
 #[test]
@@ -344,7 +349,7 @@ fn reverse_connections_carry_a_session_from_the_start_of_the_process() {
     assert!(session.clock().is_some(), "known although nothing was read before the end");
     let is_first = |record: &GcRecord| matches!(record, GcRecord::Start(start) if start.count == 1);
     assert!(found.0.iter().any(is_first), "the process's very first collection");
-    assert_eq!(runtime.join().unwrap(), [COLLECT_TRACING_2, RESUME_RUNTIME, STOP_TRACING]);
+    assert_eq!(runtime.join().unwrap(), [COLLECT_TRACING_3, RESUME_RUNTIME, STOP_TRACING]);
     drop((session, listener));
     assert!(!path.exists());
 }

@@ -23,7 +23,7 @@ use typhon_profiler::{Init, Status, session, shutdown};
 use typhon_trace::event::InstantView;
 use typhon_trace::reader::{FileVerdict, ReadOptions, StreamReader, VerifyOptions, verify};
 
-const COLLECT_TRACING_2: [u8; 2] = [2, 3];
+const COLLECT_TRACING_3: [u8; 2] = [2, 4];
 const STOP_TRACING: [u8; 2] = [2, 1];
 const RESUME_RUNTIME: [u8; 2] = [4, 1];
 
@@ -143,7 +143,7 @@ fn answer(stream: &mut UnixStream, payload: &[u8]) {
 fn begin(socket: &Path, cookie: u8, bytes: &[u8]) -> UnixStream {
     let mut stream = loop {
         match connect(socket, cookie) {
-            (stream, COLLECT_TRACING_2) => break stream,
+            (stream, COLLECT_TRACING_3) => break stream,
             // The target before it was not gone yet, so that it was only let go on.
             (mut control, command) => {
                 assert_eq!(command, RESUME_RUNTIME);

@@ -11,6 +11,7 @@ use typhon_clr::ipc::Endpoint;
 
 pub(crate) const COLLECT_TRACING: (u8, u8) = (2, 2);
 pub(crate) const COLLECT_TRACING_2: (u8, u8) = (2, 3);
+pub(crate) const COLLECT_TRACING_3: (u8, u8) = (2, 4);
 pub(crate) const STOP_TRACING: (u8, u8) = (2, 1);
 pub(crate) const RESUME_RUNTIME: (u8, u8) = (4, 1);
 pub(crate) const UNKNOWN_COMMAND: u32 = 0x8013_1385;
@@ -187,7 +188,7 @@ impl Shared {
 
     fn answer(&self, command: (u8, u8), payload: &[u8], mut stream: UnixStream) {
         match command {
-            COLLECT_TRACING | COLLECT_TRACING_2 => {
+            COLLECT_TRACING | COLLECT_TRACING_2 | COLLECT_TRACING_3 => {
                 assert_eq!(payload[4..8], [1, 0, 0, 0], "format");
                 assert_ne!(payload[..4], [0; 4], "buffer size");
                 self.run_session(stream);
