@@ -123,7 +123,9 @@ impl Figures {
             );
         }
         let (median, low, high) = median_with_confidence(&mut self.each_us);
-        println!("a collection costs the target {median:.0} µs more, 95 % confidence {low:.0} µs to {high:.0} µs");
+        println!(
+            "a collection costs the target {median:.0} µs more, 95 % confidence {low:.0} µs to {high:.0} µs"
+        );
         let (median, ..) = median_with_confidence(&mut self.ours);
         println!("processor time of our threads meanwhile: median {:.3} % of one core", 100.0 * median);
     }

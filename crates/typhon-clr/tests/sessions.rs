@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::fake::{
-    Behaviour, COLLECT_TRACING, COLLECT_TRACING_2, COLLECT_TRACING_3, FakeRuntime, RESUME_RUNTIME, STOP_TRACING,
-    UNKNOWN_COMMAND, advertise, answer, serve_reverse,
+    Behaviour, COLLECT_TRACING, COLLECT_TRACING_2, COLLECT_TRACING_3, FakeRuntime, RESUME_RUNTIME,
+    STOP_TRACING, UNKNOWN_COMMAND, advertise, answer, serve_reverse,
 };
 use common::writer::{Blob, Writer};
 use common::{records, stream};
