@@ -1,8 +1,11 @@
 //! Which tests hold up which promise of .NET GC tracing (brief 03). Every number in scope has at least one, and every test
 //! named here exists.
 
+#[path = "common/promises.rs"]
+mod promises;
+
+use promises::Promise;
 use std::collections::BTreeSet;
-use std::path::Path;
 
 /// Files that tests are named from, by a short name.
 const FILES: &[(&str, &str)] = &[
@@ -33,7 +36,7 @@ const FILES: &[(&str, &str)] = &[
 
 /// Number, what it promises, and tests that fail without it, as `file::test`. B-9, several targets at once, is left for
 /// later by the brief itself.
-const PROMISES: &[(&str, &str, &[&str])] = &[
+const PROMISES: &[Promise] = &[
     (
         "G-1",
         "configuration alone starts the tracing",
@@ -402,37 +405,9 @@ const PROMISES: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-fn read(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// A function of the test harness, or a name in a table of tests.
-fn is_test(text: &str, name: &str) -> bool {
-    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
-    let function = format!("fn {name}(");
-    let is_marked = |at: usize| {
-        let mut above = lines[..at].iter().rev().take_while(|line| line.starts_with('#'));
-        above.any(|line| *line == "#[test]")
-    };
-    let has_function = (0..lines.len()).any(|at| lines[at].starts_with(&function) && is_marked(at));
-    has_function || text.contains(&format!("(\"{name}\", "))
-}
-
 #[test]
 fn every_promise_has_tests_that_exist() {
-    let mut missing = Vec::new();
-    for (number, what, tests) in PROMISES {
-        assert!(!tests.is_empty(), "{number} ({what}) has no test");
-        for test in *tests {
-            let (file, name) = test.split_once("::").expect("file::test");
-            let (_, path) = FILES.iter().find(|(short, _)| *short == file).expect("a known file");
-            if !is_test(&read(path), name) {
-                missing.push(format!("{number} ({what}): no test {name} in {path}"));
-            }
-        }
-    }
-    assert!(missing.is_empty(), "{missing:#?}");
+    promises::check(PROMISES, FILES);
 }
 
 #[test]
@@ -444,12 +419,4 @@ fn every_number_in_scope_is_here_once() {
     expected.remove("B-9");
     let found: BTreeSet<String> = PROMISES.iter().map(|(number, ..)| (*number).to_owned()).collect();
     assert_eq!((found, PROMISES.len()), (expected.clone(), expected.len()));
-}
-
-#[test]
-fn a_name_alone_is_no_test() {
-    assert!(is_test("    #[cfg(unix)]\n    #[test]\n    fn a_b() {", "a_b"));
-    assert!(is_test("    (\"a_b\", run),", "a_b"));
-    assert!(!is_test("    fn a_b() {", "a_b"));
-    assert!(!is_test("// a_b\n#[test]\nfn a_b_c() {", "a_b"));
 }

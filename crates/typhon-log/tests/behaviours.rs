@@ -1,0 +1,187 @@
+//! What a log promises beside surviving: numbers, rotation, groups, waiting and closing. `xtask/tests/log_guarantees.rs`
+//! lists which test holds up which promise.
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use typhon_log::inspect::{FileState, Inspection};
+use typhon_log::{Draft, Lsn, Opening, Options, Store, Tsn};
+use typhon_store::ReadOnly;
+use typhon_store::sim::SimIo;
+use typhon_sync::Deadline;
+
+const DIRECTORY: &str = "/db";
+
+fn open(io: &SimIo, options: Options) -> Opening {
+    Store::open(Arc::new(io.process()), Path::new(DIRECTORY), options, b"").unwrap()
+}
+
+fn start(io: &SimIo, options: Options) -> Store {
+    open(io, options).start(b"").unwrap()
+}
+
+fn bodies(opening: &Opening) -> Vec<Vec<u8>> {
+    let mut frames = opening.frames();
+    let mut bodies = Vec::new();
+    while let Some(frame) = frames.next_frame().unwrap() {
+        bodies.push(frame.body.to_vec());
+    }
+    bodies
+}
+
+#[test]
+fn i1_the_durable_position_is_never_beyond_the_appended_one_and_neither_goes_back() {
+    let log = start(&SimIo::new(1), Options::small());
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut last = log.watermarks();
+            while !is_done.load(Ordering::Relaxed) {
+                let marks = log.watermarks();
+                assert!(marks.durable <= marks.appended, "{marks:?}");
+                assert!(
+                    marks.durable >= last.durable
+                        && marks.appended >= last.appended
+                        && marks.next_tsn >= last.next_tsn,
+                    "{last:?} {marks:?}"
+                );
+                last = marks;
+            }
+        });
+        for _ in 0..500 {
+            log.commit(&Draft::commit(&[1; 100]), Deadline::INFINITE).unwrap();
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn b35_t23_a_frame_larger_than_a_segment_gets_one_of_its_size_and_nothing_lies_beyond_a_declared_size() {
+    let io = SimIo::new(1);
+    let options = Options { segment_bytes: 8 << 10, block_bytes: 4 << 10, ..Options::small() };
+    let log = start(&io, options.clone());
+    let sizes = [10, 20_000, 3_000, 30_000, 10];
+    for bytes in sizes {
+        log.commit(&Draft::commit(&vec![7; bytes]), Deadline::INFINITE).unwrap();
+    }
+    drop(log);
+    let found = Inspection::of_directory(&ReadOnly::new(io.process(), |_| {}), Path::new(DIRECTORY)).unwrap();
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+    let segments: Vec<_> = found.files.iter().filter(|file| file.state == FileState::Current).collect();
+    assert!(segments.len() >= sizes.len() - 1, "{segments:?}");
+    for segment in &segments {
+        assert_eq!(segment.header.unwrap().size_bytes, segment.bytes, "{segment:?}");
+    }
+    assert!(segments.iter().any(|segment| segment.bytes > 30_000));
+    assert_eq!(bodies(&open(&io, options)).iter().map(Vec::len).collect::<Vec<_>>(), sizes);
+}
+
+#[test]
+fn b37_t24_t25_numbers_go_on_above_everything_and_the_durable_position_begins_there() {
+    let io = SimIo::new(1);
+    let mut last = (Lsn(0), Tsn(0), 0);
+    for _ in 0..4 {
+        let log = start(&io, Options::small());
+        let marks = log.watermarks();
+        assert_eq!(marks.durable, marks.appended, "seeded before the first append");
+        // Closing an unused log does not wait for anything.
+        log.wait_durable(marks.durable, Deadline::EXPIRED).unwrap();
+        let appended = log.commit(&Draft::commit(b"x"), Deadline::INFINITE).unwrap();
+        let id = log.anchor().log_floor;
+        assert!(
+            appended.lsn > last.0 && appended.tsn.unwrap() > last.1 && id > last.2,
+            "{appended:?} {last:?}"
+        );
+        // A frame that is appended and lost with the process counts as well.
+        let lost = log.append(&Draft::commit(b"lost"), Deadline::INFINITE).unwrap();
+        last = (lost.lsn, lost.tsn.unwrap(), id);
+        io.kill();
+        drop(log);
+    }
+}
+
+#[test]
+fn t13_frames_of_a_group_share_one_sync() {
+    let options =
+        Options { writer_thread: true, group_interval: Duration::from_millis(20), ..Options::small() };
+    let log = start(&SimIo::new(1), options);
+    let before = log.written().0;
+    let mut last = Lsn::START;
+    for _ in 0..50 {
+        last = log.append(&Draft::commit(b"grouped"), Deadline::INFINITE).unwrap().lsn;
+        log.group();
+    }
+    while log.watermarks().durable < last {
+        std::thread::yield_now();
+    }
+    // Each group takes its time; a machine that stands still may make two or three of them.
+    let groups = log.written().0 - before;
+    assert!((1..=10).contains(&groups), "{groups} syncs for 50 frames");
+}
+
+#[test]
+fn b33_b34_t12_t18_many_threads_through_a_small_ring_all_get_through_in_one_order() {
+    const THREADS: u64 = 8;
+    const FRAMES: u64 = 100;
+    let io = SimIo::new(1);
+    for writer_thread in [false, true] {
+        let options = Options { ring_bytes: 4 << 10, writer_thread, ..Options::small() };
+        let log = start(&io, options.clone());
+        let base = log.anchor().base;
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let log = &log;
+                scope.spawn(move || {
+                    for number in 0..FRAMES {
+                        let mut body = vec![0; 100 + (number * 37 % 900) as usize];
+                        body[..8].copy_from_slice(&(thread << 32 | number).to_le_bytes());
+                        let draft = Draft::commit(&body);
+                        match number % 3 {
+                            0 => log.commit(&draft, Deadline::INFINITE).map(drop).unwrap(),
+                            _ => log.append(&draft, Deadline::INFINITE).map(drop).unwrap(),
+                        }
+                    }
+                });
+            }
+        });
+        drop(log);
+        let opening = open(&io, options);
+        assert_eq!(opening.report().base, base);
+        let mut next = [0; THREADS as usize];
+        let mut frames = opening.frames();
+        let mut last_tsn = 0;
+        while let Some(frame) = frames.next_frame().unwrap() {
+            let word = u64::from_le_bytes(frame.body[..8].try_into().unwrap());
+            let thread = (word >> 32) as usize;
+            assert_eq!(word & 0xFFFF_FFFF, next[thread]);
+            next[thread] += 1;
+            assert!(
+                last_tsn == 0 || frame.header.seq == last_tsn + 1,
+                "dense, and in the order of positions"
+            );
+            last_tsn = frame.header.seq;
+        }
+        assert_eq!(next, [FRAMES; THREADS as usize]);
+        drop(opening.start(b"").unwrap());
+    }
+}
+
+#[test]
+fn t20_closing_writes_whatever_is_left_however_large() {
+    for writer_thread in [false, true] {
+        let io = SimIo::new(1);
+        let options =
+            Options { block_bytes: 4 << 10, segment_bytes: 16 << 10, writer_thread, ..Options::small() };
+        let log = start(&io, options.clone());
+        let sizes = [30_000, 5_000, 1, 12_000];
+        for bytes in sizes {
+            log.append(&Draft::commit(&vec![1; bytes]), Deadline::INFINITE).unwrap();
+        }
+        let marks = log.close(Deadline::INFINITE).unwrap();
+        assert_eq!(marks.durable, marks.appended);
+        io.cut_power(typhon_store::sim::Survival::Nothing);
+        assert_eq!(bodies(&open(&io, options)).iter().map(Vec::len).collect::<Vec<_>>(), sizes);
+    }
+}
