@@ -27,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "typhon-store",
             "typhon-log",
             "typhon-analysis",
+            "typhon-workbench",
             "typhon",
             "anthill",
         ],

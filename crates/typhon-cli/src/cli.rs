@@ -24,6 +24,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// Memory that the Workbench keeps to, bytes, unless told otherwise.
+pub(crate) const UI_MEMORY: usize = 512 << 20;
+
 /// Options that every command has stand apart from its own.
 const GLOBAL: &str = "Options of every command";
 
@@ -67,6 +70,8 @@ pub(crate) enum Command {
     #[cfg(unix)]
     #[command(subcommand, arg_required_else_help = true)]
     Db(Db),
+    /// Look into traces in a browser
+    Ui(Ui),
     /// Run a sample world and record it
     Demo(Demo),
     /// Record the garbage collections of a .NET process
@@ -509,6 +514,55 @@ pub(crate) struct Gc {
 
 #[derive(Debug, Args)]
 #[command(
+    after_help = "The Workbench is served on this machine only, to whoever knows the address that is printed; it
+holds a token that is new with every run. On another machine, forward the port:
+  ssh -L 5200:127.0.0.1:5200 HOST     and open the address that `typhon ui --no-browser` prints
+
+An index (.typhon-index) is kept beside traces of 16 MiB and more, else in the cache folder, so
+that they open at once the next time. Ctrl+C ends the Workbench (exit code 130).
+
+TYPHON_BROWSER   program to open the page with, instead of the system's choice
+TYPHON_UI_PORT   first port to try, instead of 5200
+TYPHON_CACHE_DIR folder for indexes and bookmarks
+
+Examples:
+  typhon ui run.typhon-trace
+  typhon ui before.typhon-trace after.typhon-trace
+  typhon ui --no-browser --port 5300 run.typhon-trace"
+)]
+pub(crate) struct Ui {
+    /// Trace files to open
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Port to listen on; by default the first free one from 5200 on
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    /// Print the address only
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Neither use nor keep index files
+    #[arg(long)]
+    pub(crate) no_index: bool,
+    /// Folder below which the page may open files; by default the working directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) root: Option<PathBuf>,
+    /// Folder below which source files may be shown; may be repeated; by default the repository around the
+    /// working directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) source_root: Vec<PathBuf>,
+    /// View to open, as links of the page have it behind the #
+    #[arg(long, value_name = "LINK")]
+    pub(crate) at: Option<String>,
+    /// Memory to keep to
+    #[arg(long, value_name = "BYTES", default_value = "512M", value_parser = crate::cmd::ui::parse_memory)]
+    pub(crate) memory: usize,
+    /// Serve a development build of the page from this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) ui_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
     after_help = "An ant colony on the Typhon runtime, at 60 ticks a second. A line a second tells how it goes; on a
 terminal, with a picture. Ctrl+C ends it early (exit code 130); the recording is complete then.
 What is recorded can be changed as for every program: by typhon.telemetry.json in the working
@@ -551,6 +605,9 @@ pub(crate) struct Demo {
     /// Run a small .NET program beside it, with its collections in the same trace (needs a .NET runtime, 6 or newer)
     #[arg(long)]
     pub(crate) gc: bool,
+    /// Open the recording in a browser when the demo has ended, as `typhon ui` does
+    #[arg(long)]
+    pub(crate) ui: bool,
 }
 
 #[derive(Debug, Args)]

@@ -60,6 +60,7 @@ fn run(cli: &Cli, style: &Style) -> Result<u8, Failure> {
         Command::Trace(Trace::Stats(args)) => cmd::stats::run(args, style),
         #[cfg(unix)]
         Command::Db(cli::Db::Log(args)) => cmd::db::log::run(args, style),
+        Command::Ui(args) => cmd::ui::run(args, style),
         Command::Demo(args) => cmd::demo::run(args, style),
         Command::Gc(args) => cmd::gc::run(args, style),
         Command::Completions(args) => cmd::shell::completions(args),

@@ -6,26 +6,26 @@ const BYTES: usize = 32;
 
 /// 256 random bits, shown as 64 hexadecimal digits.
 #[derive(Clone)]
-pub struct Token([u8; BYTES]);
+pub(crate) struct Token([u8; BYTES]);
 
 impl Token {
     /// A new one.
     ///
     /// # Errors
     /// When the system has no random numbers to give.
-    pub fn random() -> Result<Self, getrandom::Error> {
+    pub(crate) fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes)?;
         Ok(Self(bytes))
     }
 
     /// As text, for an address.
-    pub fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Is this text the token? The time it takes does not depend on where it differs.
-    pub fn is(&self, text: &str) -> bool {
+    pub(crate) fn is(&self, text: &str) -> bool {
         let expected = self.to_text();
         // The length is no secret.
         expected.len() == text.len()

@@ -1,6 +1,7 @@
 //! From the blocks of a file to an index.
 
 use super::blocks::BlockTable;
+use super::capped::CappedTally;
 use super::gc::{GC_EVENTS_MAX, GcEvent};
 use super::item::Key;
 use super::lanes::{LaneContext, build_lanes};
@@ -30,6 +31,7 @@ pub(crate) struct Builder {
     gc_not_kept: u64,
     pub(super) tick_ends: Vec<TickEndInfo>,
     markers: Vec<Marker>,
+    capped: CappedTally,
     pub(crate) kinds: [u64; 256],
     stacks: [u64; STACKS.len()],
     gc_heap: u64,
@@ -47,6 +49,7 @@ impl Builder {
             gc_not_kept: 0,
             tick_ends: Vec::new(),
             markers: Vec::new(),
+            capped: CappedTally::default(),
             kinds: [0; 256],
             stacks: [0; STACKS.len()],
             gc_heap: 0,
@@ -84,6 +87,7 @@ impl Builder {
         self.gc.extend(scan.gc.into_iter().take(room));
         self.tick_ends.extend(scan.tick_ends);
         self.markers.extend(scan.markers);
+        self.capped.merge(&scan.capped);
         scan.kinds.into_iter().for_each(|(kind, count)| self.kinds[usize::from(kind)] += count);
         self.stacks.iter_mut().zip(scan.stacks).for_each(|(most, sum)| *most = (*most).max(sum));
         self.gc_heap = self.gc_heap.max(scan.gc_heap);
@@ -120,6 +124,7 @@ impl Builder {
         let (store, pieces_end) = store.finish()?;
         let index = Index {
             ticks: TickTable::new(&survey, &self.tick_ends, &self.gc, time),
+            capped: self.capped.finish(time),
             losses: losses(&self.markers, &outcome.span_names, time),
             totals: Totals {
                 events: outcome.totals.events,

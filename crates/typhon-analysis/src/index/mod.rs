@@ -31,6 +31,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod build;
+mod capped;
 pub(crate) mod gc;
 pub(crate) mod group;
 pub(crate) mod item;
@@ -51,6 +52,7 @@ pub(crate) mod ticks;
 pub(crate) mod time;
 
 pub use blocks::EventId;
+pub use capped::{Capped, CappedSet};
 pub use gc::{Collection, GcSizes};
 pub use lane::{LaneKind, Strip};
 pub use names::{GROUP_IS_SYSTEM, Name, Names, families};
@@ -91,6 +93,7 @@ pub(crate) struct Index {
     pub(crate) kinds: [u64; 256],
     pub(crate) gc: Vec<gc::GcEvent>,
     pub(crate) losses: Vec<Loss>,
+    pub(crate) capped: Vec<Capped>,
     pub(crate) notices: Vec<PlacedNotice>,
     pub(crate) totals: Totals,
     /// Largest sum of each stacked area.

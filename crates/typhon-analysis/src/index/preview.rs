@@ -92,6 +92,7 @@ impl Preview {
             time,
             lanes,
             losses: Vec::new(),
+            capped: Vec::new(),
             notices: Vec::new(),
             totals: Default::default(),
             stacks: BTreeMap::new(),

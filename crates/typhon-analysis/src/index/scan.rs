@@ -1,5 +1,6 @@
 //! One block shrunk to what the index takes from it. Runs on the threads of the pipeline.
 
+use super::capped::CappedTally;
 use super::gc::GcEvent;
 use super::item::{Item, Key, SPAN_HAS_SITE, SPAN_NO_END, SPAN_TAIL};
 use super::names::{FIRST_DYNAMIC, NameKey, strip_of};
@@ -31,6 +32,16 @@ pub enum Stack {
     PageCache,
 }
 
+impl Stack {
+    /// Every area.
+    pub const ALL: [Self; 2] = [Self::GcHeap, Self::PageCache];
+
+    /// The gauges that are stacked, from the bottom.
+    pub fn gauges(self) -> &'static [u16] {
+        STACKS[self as usize].1
+    }
+}
+
 /// How a tick ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TickEndInfo {
@@ -58,6 +69,7 @@ pub(crate) struct BlockScan {
     pub(crate) gc: Vec<GcEvent>,
     pub(crate) tick_ends: Vec<TickEndInfo>,
     pub(crate) markers: Vec<Marker>,
+    pub(crate) capped: CappedTally,
     /// Events by kind.
     pub(crate) kinds: Vec<(u8, u64)>,
     /// Earliest start and latest end, ticks.
@@ -184,6 +196,9 @@ impl Walk {
                 {
                     self.scan.markers.push(Marker { ticks: start, name_id, payload });
                 }
+            }
+            id::SPATIAL_ARCHETYPE_TELEMETRY | id::SUBSCRIPTIONS_SERVER_TELEMETRY => {
+                self.scan.capped.observe(record);
             }
             id::PER_TICK_SNAPSHOT => self.snapshot(record, item),
             id::GC_START | id::GC_END => {

@@ -102,6 +102,14 @@ impl Session {
         self.shared.filters().kept.retain(|filter| filter.id != id);
     }
 
+    /// Events that match a filter.
+    ///
+    /// # Errors
+    /// When there is no such filter.
+    pub fn match_count(&self, filter: u16) -> Result<u64, SessionError> {
+        Ok(self.shared.filtered(filter)?.count)
+    }
+
     /// Matches of a filter in order of time: the first `limit` ones behind an event, or from one end.
     ///
     /// # Errors

@@ -1,9 +1,11 @@
 //! What a viewer needs before the first tile.
 
 use super::{Session, SessionError};
+use crate::facts::TimeWindow;
+use crate::gc::GcSummary;
 use crate::index::lane::Lane;
 use crate::index::{
-    Collection, Index, LaneKind, Loss, Name, PlacedNotice, Stack, Strip, Tick, TimeBase, Totals, gc,
+    Capped, Collection, Index, LaneKind, Loss, Name, PlacedNotice, Stack, Strip, Tick, TimeBase, Totals, gc,
 };
 use crate::survey::Survey;
 use std::collections::BTreeMap;
@@ -72,6 +74,15 @@ pub struct LaneInfo {
     pub value_range: Option<(i64, i64)>,
     /// From the first start to the last end, ns; `None` when it is empty.
     pub extent_ns: Option<Range<u64>>,
+}
+
+/// How times are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    /// The session's axis.
+    pub time: TimeBase,
+    /// Timestamp of the first record of the file: 0 of what the command line prints.
+    pub origin_ticks: i64,
 }
 
 /// Ticks by their place, from 0.
@@ -167,15 +178,54 @@ impl Session {
         Ok(ticks[range.start.min(end)..end].to_vec())
     }
 
-    /// Some of the collections, in order of time.
+    /// Looks at all ticks, in order of time.
     ///
     /// # Errors
     /// When nothing can be shown yet.
-    pub fn collections(&self, range: Range<usize>) -> Result<Vec<Collection>, SessionError> {
+    pub fn with_ticks<T>(&self, look: impl FnOnce(&[Tick]) -> T) -> Result<T, SessionError> {
+        Ok(look(&self.visible()?.0.ticks.ticks))
+    }
+
+    /// What `typhon trace stats` says of the collections in a window, or of the whole trace; `None` when the trace has
+    /// none.
+    ///
+    /// # Errors
+    /// When nothing can be shown yet.
+    pub fn gc_summary(&self, window: Option<&TimeWindow>) -> Result<Option<GcSummary>, SessionError> {
+        let (index, _) = self.visible()?;
+        let mut observed = index.survey.first_ticks..index.survey.last_ticks;
+        if let Some(extent) = window.map(TimeWindow::extent) {
+            observed = observed.start.max(extent.start)..observed.end.min(extent.end);
+        }
+        Ok(gc::summary(&index.gc, index.time.clock(), window, observed))
+    }
+
+    /// Row sets that the engine cut short before they were recorded.
+    ///
+    /// # Errors
+    /// When nothing can be shown yet.
+    pub fn capped(&self) -> Result<Vec<Capped>, SessionError> {
+        Ok(self.visible()?.0.capped.clone())
+    }
+
+    /// The session's axis, and where the command line begins to count.
+    ///
+    /// # Errors
+    /// When nothing can be shown yet.
+    pub fn axis(&self) -> Result<Axis, SessionError> {
+        let (index, _) = self.visible()?;
+        Ok(Axis { time: index.time, origin_ticks: index.survey.origin_ticks })
+    }
+
+    /// Some of the collections, in order of time, and how many there are.
+    ///
+    /// # Errors
+    /// When nothing can be shown yet.
+    pub fn collections(&self, range: Range<usize>) -> Result<(usize, Vec<Collection>), SessionError> {
         let (index, _) = self.visible()?;
         let all = gc::collections(&index.gc, index.time);
         let end = range.end.min(all.len());
-        Ok(all[range.start.min(end)..end].to_vec())
+        Ok((all.len(), all[range.start.min(end)..end].to_vec()))
     }
 
     /// Ticks and threads, as the command line sees them.

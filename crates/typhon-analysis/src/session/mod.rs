@@ -23,7 +23,7 @@ mod tiles;
 pub use error::SessionError;
 pub use event::{EventDetail, FieldValue, FieldView, Place, RelatedSpan, Siblings};
 pub use filter::{Direction, FilterInfo, MAX_FILTERS};
-pub use meta::{LaneInfo, Meta, TickRange};
+pub use meta::{Axis, LaneInfo, Meta, TickRange};
 pub use select::{SelectionStats, SpanOrder, TopSpan};
 
 use crate::beside::trace_of;
@@ -112,6 +112,37 @@ pub enum State {
     Failed(String),
     /// [`Session::cancel`] was called.
     Cancelled,
+}
+
+/// How the file at a session's path compares with the one that was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OnDisk {
+    /// Nothing has happened to it.
+    Same,
+    /// It is longer: a recorder goes on writing.
+    Grown,
+    /// It is as long as before, but was written to.
+    Changed,
+    /// It is shorter.
+    Truncated,
+    /// Another file has its name. The session still reads the first one.
+    Replaced,
+    /// There is no file of this name any more. The session still reads what it opened.
+    Gone,
+}
+
+/// Are these of one file? Where the system has no numbers for files, they pass as one.
+fn is_same_file(a: &std::fs::Metadata, b: &std::fs::Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (a.dev(), a.ino()) == (b.dev(), b.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (a, b);
+        true
+    }
 }
 
 /// One opened trace. Dropping it stops indexing.
@@ -231,14 +262,31 @@ impl Session {
         &self.shared.path
     }
 
-    /// Did what lies at the path change since it was opened (brief 11 B-6)? The session keeps its answers.
-    pub fn has_changed_on_disk(&self) -> bool {
-        match std::fs::metadata(&self.shared.path) {
-            Ok(data) => {
-                data.len() != self.shared.file_bytes || data.modified().ok() != self.shared.opened_modified
-            }
-            Err(_) => true,
+    /// Bytes of the file when it was opened.
+    pub fn file_bytes(&self) -> u64 {
+        self.shared.file_bytes
+    }
+
+    /// How what lies at the path compares with what was opened (brief 11 B-6). The session keeps its answers.
+    pub fn on_disk(&self) -> OnDisk {
+        let Ok(now) = std::fs::metadata(&self.shared.path) else { return OnDisk::Gone };
+        let Ok(opened) = self.shared.trace.data().metadata() else { return OnDisk::Gone };
+        let is_same_time = now.modified().ok() == self.shared.opened_modified;
+        match now.len().cmp(&self.shared.file_bytes) {
+            _ if !is_same_file(&now, &opened) => OnDisk::Replaced,
+            std::cmp::Ordering::Less => OnDisk::Truncated,
+            std::cmp::Ordering::Greater => OnDisk::Grown,
+            std::cmp::Ordering::Equal if is_same_time => OnDisk::Same,
+            std::cmp::Ordering::Equal => OnDisk::Changed,
         }
+    }
+
+    /// A name for the content of the trace, of hexadecimal digits: copies have the same.
+    ///
+    /// # Errors
+    /// When the file cannot be read any more.
+    pub fn content_name(&self) -> Result<String, SessionError> {
+        Ok(crate::sidecar::Fingerprint::of(self.shared.trace.data())?.name())
     }
 
     /// The opened trace: header, tables, sections.

@@ -53,7 +53,7 @@ impl Fingerprint {
     }
 
     /// As part of a file's name.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 }

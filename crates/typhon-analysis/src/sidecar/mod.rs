@@ -3,7 +3,7 @@
 //! | Bytes | What |
 //! |---|---|
 //! | 4 | `TYIX` |
-//! | 2 | format, 1 |
+//! | 2 | format, 2 |
 //! | 2 | number of sections |
 //! | 8 | hash of the event registry |
 //! | 8 | length of the trace |
@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use typhon_trace::registry::REGISTRY_JSON;
 
 const MAGIC: [u8; 4] = *b"TYIX";
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 /// Bytes of the header; the pieces begin behind it.
 pub(crate) const HEADER_BYTES: usize = 68;
 const TABLE_ENTRY_BYTES: usize = 24;
@@ -135,6 +135,7 @@ fn sections(index: &Index) -> Vec<(u16, Vec<u8>)> {
         }),
         section(NOTICES, &|out| {
             index.losses.put(out);
+            index.capped.put(out);
             index.notices.put(out);
         }),
     ]
@@ -211,7 +212,7 @@ fn read_parts(section: impl Fn(u16) -> io::Result<Vec<u8>>) -> io::Result<Parts>
     let (survey, tick_ends) = whole(&section(TICKS)?, Persist::take)?;
     let blocks = whole(&section(BLOCKS)?, Persist::take)?;
     let (kinds, (gc, (totals, stacks))) = whole(&section(EVENTS)?, Persist::take)?;
-    let (losses, notices) = whole(&section(NOTICES)?, Persist::take)?;
+    let (losses, (capped, notices)) = whole(&section(NOTICES)?, Persist::take)?;
     Ok(Parts {
         lanes,
         names,
@@ -222,6 +223,7 @@ fn read_parts(section: impl Fn(u16) -> io::Result<Vec<u8>>) -> io::Result<Parts>
         kinds,
         gc,
         losses,
+        capped,
         notices,
         totals,
         stacks,
@@ -243,6 +245,7 @@ fn assemble(parts: Parts, store: Store, clock: Clock) -> Index {
         kinds: parts.kinds,
         gc: parts.gc,
         losses: parts.losses,
+        capped: parts.capped,
         notices: parts.notices,
         totals: parts.totals,
         stacks: parts.stacks,

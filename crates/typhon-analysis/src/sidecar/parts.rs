@@ -13,7 +13,7 @@ use crate::index::rows::{NESTED_ROWS_MAX, OVERFLOW_ROWS_MAX};
 use crate::index::scan::{Stack, TickEndInfo};
 use crate::index::series::Series;
 use crate::index::store::Piece;
-use crate::index::{Name, Totals};
+use crate::index::{Capped, CappedSet, Name, Totals};
 use crate::survey::{Survey, Thread, Threads};
 use crate::ticks::{TickNotice, Ticks};
 use typhon_trace::block::{BLOCK_HEADER_BYTES, BlockHeader};
@@ -33,6 +33,7 @@ pub(super) struct Parts {
     pub(super) kinds: [u64; 256],
     pub(super) gc: Vec<GcEvent>,
     pub(super) losses: Vec<Loss>,
+    pub(super) capped: Vec<Capped>,
     pub(super) notices: Vec<PlacedNotice>,
     pub(super) totals: Totals,
     pub(super) stacks: std::collections::BTreeMap<Stack, u64>,
@@ -59,6 +60,7 @@ persist! {
     BlockPlace { offset, header, first_record, is_delivered, first_ticks, last_ticks }
     BlockTable { blocks, records }
     GcSizes { promoted, generations, committed }
+    Capped { what, shown, total, at_ns, times }
     PlacedNotice { notice, range_ns }
     Notice { code, offset, block, record, count, message }
     Totals { events, withheld_events, dropped_records, gc_not_kept }
@@ -86,10 +88,19 @@ impl Persist for Strip {
 
 impl Persist for Stack {
     fn put(&self, out: &mut Vec<u8>) {
-        put_one_of(self, &[Self::GcHeap, Self::PageCache], out);
+        put_one_of(self, &Self::ALL, out);
     }
     fn take(bytes: &mut &[u8]) -> Result<Self, Malformed> {
-        take_one_of(&[Self::GcHeap, Self::PageCache], bytes)
+        take_one_of(&Self::ALL, bytes)
+    }
+}
+
+impl Persist for CappedSet {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_one_of(self, &Self::ALL, out);
+    }
+    fn take(bytes: &mut &[u8]) -> Result<Self, Malformed> {
+        take_one_of(&Self::ALL, bytes)
     }
 }
 

@@ -17,5 +17,6 @@ pub(crate) mod repair;
 mod selection;
 pub(crate) mod shell;
 pub(crate) mod stats;
+pub(crate) mod ui;
 pub(crate) mod verify;
 mod window;

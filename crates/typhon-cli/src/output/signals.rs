@@ -26,6 +26,11 @@ pub(crate) fn received() -> Option<u8> {
     (signal != 0).then_some(signal as u8)
 }
 
+/// Forgets the signal that was kept: what it asked for is done, and another one is looked for.
+pub(crate) fn forget() {
+    KEPT.store(0, Ordering::Relaxed);
+}
+
 /// Is this signal the first one, and wanted by the command?
 #[cfg(unix)]
 fn keeps(signal: i32) -> bool {

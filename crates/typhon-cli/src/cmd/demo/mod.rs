@@ -9,6 +9,7 @@ mod managed;
 mod view;
 mod world;
 
+use super::ui;
 use crate::cli::Demo;
 use crate::failure::{Exit, Failure};
 use crate::output::signals;
@@ -72,7 +73,13 @@ pub(crate) fn run(args: &Demo, style: &Style) -> Result<u8, Failure> {
     let collections = socket.and_then(|_| collections::of(&args.output));
     let finished = Finished { args, ticks, length, world: ended, report, file_bytes, collections };
     view::conclude(&finished, style)?;
-    verdict(&finished)
+    let code = verdict(&finished)?;
+    if !args.ui {
+        return Ok(code);
+    }
+    // A signal ended the demo; the next one is for the Workbench.
+    signals::forget();
+    ui::show(&args.output, style)
 }
 
 /// Does something with the managed program, which is not needed for the demo to go on.

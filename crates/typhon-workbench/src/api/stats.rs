@@ -1,0 +1,235 @@
+//! Statistics, histograms and the longest spans of a selection.
+
+use super::event::{SpanRef, tick_number};
+use super::meta::gc_summary;
+use super::{PAGE_MAX, Params, from_session, window};
+use crate::app::App;
+use crate::problem::Problem;
+use crate::work::Weight;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::ops::Range;
+use std::sync::Arc;
+use typhon_analysis::facts::TimeWindow;
+use typhon_analysis::quantile::Durations;
+use typhon_analysis::session::{Session, SpanOrder};
+use typhon_analysis::stats::{GroupBy, Row};
+
+/// Ticks listed as the worst ones, as in `typhon trace stats`.
+const WORST_TICKS: usize = 5;
+const TOP_MAX: usize = 1_000;
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum By {
+    #[default]
+    Kind,
+    Family,
+    Name,
+    System,
+    Thread,
+}
+
+impl By {
+    fn group(self) -> (GroupBy, &'static str) {
+        match self {
+            Self::Kind => (GroupBy::Kind, "kind"),
+            Self::Family => (GroupBy::Family, "family"),
+            Self::Name => (GroupBy::Name, "name"),
+            Self::System => (GroupBy::System, "system"),
+            Self::Thread => (GroupBy::Thread, "thread"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Order {
+    #[default]
+    Total,
+    #[serde(rename = "self")]
+    Own,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Selection {
+    #[serde(default)]
+    by: By,
+    #[serde(default)]
+    order: Order,
+    from_ns: Option<u64>,
+    to_ns: Option<u64>,
+    #[serde(default)]
+    filter: u16,
+    top: Option<usize>,
+    /// Row of a histogram.
+    #[serde(default)]
+    key: String,
+}
+
+pub(crate) async fn table(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Params(of): Params<Selection>,
+) -> Result<Response, Problem> {
+    from_session(&app, &id, Weight::Heavy, move |opened, cancel| {
+        let session = &opened.session;
+        let window = window(session, of.from_ns, of.to_ns)?;
+        let (group, by) = of.by.group();
+        let stats = session.stats(group, window.as_ref(), of.filter, cancel)?;
+        let mut rows: Vec<&Row> = stats.rows.iter().collect();
+        if of.order == Order::Own {
+            rows.sort_by_key(|row| std::cmp::Reverse((row.self_ns, row.count)));
+        }
+        let all = rows.len();
+        rows.truncate(match of.top.unwrap_or(50) {
+            0 => PAGE_MAX,
+            top => top.min(PAGE_MAX),
+        });
+        Ok(json!({
+            "schema": "typhon.stats/1",
+            "by": by,
+            "window": observed(session, &stats.observed)?,
+            "rows": rows.into_iter().map(row).collect::<Vec<_>>(),
+            "rowCount": all,
+            "ticks": ticks(session, window.as_ref())?,
+            "gc": stats.gc.as_ref().map(gc_summary),
+        }))
+    })
+    .await
+}
+
+/// The time that was looked at, as the command line counts it: since the first record of the file.
+fn observed(session: &Session, ticks: &Range<i64>) -> Result<Value, Problem> {
+    let axis = session.axis()?;
+    let clock = axis.time.clock();
+    let relative = |at: i64| clock.to_ns(at.saturating_sub(axis.origin_ticks));
+    Ok(json!({
+        "fromNs": relative(ticks.start),
+        "toNs": relative(ticks.end),
+        "durationNs": clock.to_ns(ticks.end.saturating_sub(ticks.start).max(0)),
+    }))
+}
+
+fn row(row: &Row) -> Value {
+    let span = |value: u64| if row.spans > 0 { json!(value) } else { Value::Null };
+    let [p50, p95, p99] = row.p50_p95_p99_ns;
+    json!({
+        "key": row.key,
+        "count": row.count,
+        "spans": row.spans,
+        "totalNs": span(row.total_ns),
+        "selfNs": span(row.self_ns),
+        "meanNs": if row.spans > 0 { json!(row.mean_ns()) } else { Value::Null },
+        "minNs": span(row.min_ns),
+        "p50Ns": span(p50),
+        "p95Ns": span(p95),
+        "p99Ns": span(p99),
+        "maxNs": span(row.max_ns),
+        "approx": row.is_approximate,
+    })
+}
+
+/// The ticks that begin in a window.
+fn ticks(session: &Session, window: Option<&TimeWindow>) -> Result<Value, Problem> {
+    let axis = session.axis()?;
+    let extent = window.map(|window| {
+        let extent = window.extent();
+        axis.time.ns(extent.start)..axis.time.ns(extent.end)
+    });
+    let (mut durations, worst) = session.with_ticks(|ticks| {
+        let (mut durations, mut worst) = (Durations::default(), Vec::<(i64, u64)>::new());
+        let inside =
+            ticks.iter().filter(|tick| extent.as_ref().is_none_or(|extent| extent.contains(&tick.start_ns)));
+        for (tick, ns) in inside.filter_map(|tick| Some((tick, tick.duration_ns?))) {
+            durations.push(ns);
+            // Equal ones in order of time.
+            let place = worst.partition_point(|(_, other)| *other >= ns);
+            if place < WORST_TICKS {
+                worst.insert(place, (tick.number, ns));
+                worst.truncate(WORST_TICKS);
+            }
+        }
+        (durations, worst)
+    })?;
+    let percentiles = durations.percentiles([50.0, 95.0, 99.0, 100.0]);
+    let nth = |index: usize| percentiles.map(|of| of[index].value);
+    Ok(json!({
+        "count": durations.count(),
+        "p50Ns": nth(0),
+        "p95Ns": nth(1),
+        "p99Ns": nth(2),
+        "maxNs": nth(3),
+        "worst": worst.iter().map(|(tick, ns)| json!({ "tick": tick, "durNs": ns })).collect::<Vec<_>>(),
+    }))
+}
+
+pub(crate) async fn histogram(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Params(of): Params<Selection>,
+) -> Result<Response, Problem> {
+    from_session(&app, &id, Weight::Heavy, move |opened, cancel| {
+        let session = &opened.session;
+        let window = window(session, of.from_ns, of.to_ns)?;
+        let stats = session.stats(of.by.group().0, window.as_ref(), of.filter, cancel)?;
+        let row = stats.rows.iter().find(|row| row.key == of.key);
+        let row = row.ok_or_else(|| Problem::unknown(format!("row {}", of.key)))?;
+        let buckets: Vec<Value> = row
+            .durations_ns
+            .octaves()
+            .into_iter()
+            .map(|(from, to, count)| json!({ "fromNs": from, "toNs": to, "count": count }))
+            .collect();
+        Ok(json!({
+            "schema": "typhon.histogram/1",
+            "key": row.key,
+            "count": row.spans,
+            "buckets": buckets,
+            "approx": row.is_approximate,
+        }))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Top {
+    #[serde(default)]
+    order: Order,
+    count: Option<usize>,
+    from_ns: Option<u64>,
+    to_ns: Option<u64>,
+    #[serde(default)]
+    filter: u16,
+}
+
+pub(crate) async fn top(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Params(of): Params<Top>,
+) -> Result<Response, Problem> {
+    from_session(&app, &id, Weight::Heavy, move |opened, cancel| {
+        let session = &opened.session;
+        let window = window(session, of.from_ns, of.to_ns)?;
+        let order = match of.order {
+            Order::Total => SpanOrder::Total,
+            Order::Own => SpanOrder::Own,
+        };
+        let count = of.count.unwrap_or(100).clamp(1, TOP_MAX);
+        let spans = session.top_spans(order, window.as_ref(), of.filter, count, cancel)?;
+        let spans = session.with_ticks(|ticks| {
+            let of = |top: &typhon_analysis::session::TopSpan| SpanRef {
+                self_ns: Some(top.self_ns),
+                tick: Some(tick_number(ticks, top.span.start_ns)),
+                ..SpanRef::of(&top.span)
+            };
+            spans.iter().map(of).collect::<Vec<SpanRef>>()
+        })?;
+        Ok(json!({ "schema": "typhon.top/1", "spans": spans }))
+    })
+    .await
+}

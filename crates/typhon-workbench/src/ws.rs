@@ -1,0 +1,401 @@
+//! One WebSocket per page: tiles with cancellation, progress, filters (brief 11 §3.3, §3.4).
+//!
+//! The task of a connection owns the socket; what runs elsewhere hands it messages. An answer holds a permit until its
+//! last byte is written, so that a page that reads slowly has at most [`ANSWERS_MAX`] of them in memory.
+
+use crate::app::App;
+use crate::net::ended;
+use crate::problem::Problem;
+use crate::sessions::{Event, Opened, Summary};
+use crate::work::Weight;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use typhon_analysis::session::{Cancel, SessionError};
+use typhon_analysis::tile::TileRequest;
+
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+const HELLO_DEADLINE: Duration = Duration::from_secs(2);
+/// Time for a page to take a message.
+const SEND_DEADLINE: Duration = Duration::from_secs(30);
+/// Answers of a connection that are made or wait to be written.
+const ANSWERS_MAX: usize = 2;
+const VIEWS_MAX: usize = 256;
+/// Filters that are evaluated at a time for a connection.
+const FILTERS_MAX: usize = 8;
+/// Frames are put together until a message has about so many bytes.
+const MESSAGE_BYTES: usize = 256 << 10;
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+const CLOSE_AWAY: u16 = 1001;
+const CLOSE_TOO_BIG: u16 = 1009;
+const CLOSE_UNAUTHORIZED: u16 = 4401;
+const CLOSE_NO_HELLO: u16 = 4408;
+
+/// What a page says.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum FromPage {
+    Hello { token: String },
+    Bind { view_id: u16, session: String },
+    Cancel { view_id: u16 },
+    Filter { request_id: u32, session: String, text: String },
+    CancelFilter { request_id: u32 },
+}
+
+/// A message on its way to the page.
+struct Outgoing {
+    message: Message,
+    /// Once thrown, the message is of no use any more.
+    of: Option<Cancel>,
+    /// Given back when the message is written.
+    _answer: Option<OwnedSemaphorePermit>,
+}
+
+#[derive(Debug, Default)]
+struct View {
+    session: Option<u32>,
+    running: Option<(u32, Cancel)>,
+}
+
+struct Connection {
+    app: Arc<App>,
+    out: mpsc::UnboundedSender<Outgoing>,
+    answers: Arc<Semaphore>,
+    views: HashMap<u16, View>,
+    filters: HashMap<u32, (u32, Cancel)>,
+    tasks: JoinSet<Option<u32>>,
+}
+
+pub(crate) async fn upgrade(State(app): State<Arc<App>>, upgrade: WebSocketUpgrade) -> Response {
+    let limited = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
+    limited.on_upgrade(move |socket| run(app, socket))
+}
+
+async fn run(app: Arc<App>, mut socket: WebSocket) {
+    let refused = match timeout(HELLO_DEADLINE, hello(&mut socket)).await {
+        Err(_) => Some((CLOSE_NO_HELLO, "the token did not come within 2 s")),
+        Ok(Some(token)) if app.token.is(&token) => None,
+        Ok(_) => Some((CLOSE_UNAUTHORIZED, "this needs the token of this run")),
+    };
+    if let Some((code, reason)) = refused {
+        close(&mut socket, code, reason).await;
+        return;
+    }
+    let (out, outgoing) = mpsc::unbounded_channel();
+    let answers = Arc::new(Semaphore::new(ANSWERS_MAX));
+    let (views, filters, tasks) = (HashMap::new(), HashMap::new(), JoinSet::new());
+    Connection { app, out, answers, views, filters, tasks }.serve(socket, outgoing).await;
+}
+
+/// The token in the first message; `None` when that is something else or does not come.
+async fn hello(socket: &mut WebSocket) -> Option<String> {
+    let Message::Text(text) = socket.recv().await?.ok()? else { return None };
+    match serde_json::from_str(&text) {
+        Ok(FromPage::Hello { token }) => Some(token),
+        _ => None,
+    }
+}
+
+/// The page may be gone already.
+async fn close(socket: &mut WebSocket, code: u16, reason: &'static str) {
+    let frame = CloseFrame { code, reason: reason.into() };
+    let _ = timeout(Duration::from_secs(1), socket.send(Message::Close(Some(frame)))).await;
+}
+
+fn text(value: &impl Serialize) -> Message {
+    // Everything that is sent has strings as keys.
+    Message::Text(serde_json::to_string(value).unwrap_or_default().into())
+}
+
+fn changed(summary: &Summary) -> Message {
+    text(&json!({ "type": "session", "session": summary }))
+}
+
+impl Connection {
+    async fn serve(mut self, mut socket: WebSocket, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
+        // Before the welcome, so that nothing is missed between the two.
+        let mut events = self.app.sessions.subscribe();
+        let mut stop = self.app.stop.subscribe();
+        self.tell(text(&self.welcome()));
+        loop {
+            tokio::select! {
+                received = socket.recv() => match received {
+                    Some(Ok(message)) => self.received(message),
+                    Some(Err(error)) => {
+                        if is_too_big(&error) {
+                            close(&mut socket, CLOSE_TOO_BIG, "messages are at most 1 MiB").await;
+                        }
+                        break;
+                    }
+                    None => break,
+                },
+                Some(out) = outgoing.recv() => {
+                    let is_stale = out.of.as_ref().is_some_and(Cancel::is_cancelled);
+                    if !is_stale && !matches!(timeout(SEND_DEADLINE, socket.send(out.message)).await, Ok(Ok(()))) {
+                        break;
+                    }
+                }
+                event = events.recv() => match event {
+                    Ok(Event::Changed(summary)) => self.tell(changed(&summary)),
+                    Ok(Event::Closed(id)) => self.tell(text(&json!({ "type": "closed", "session": id.to_string() }))),
+                    Err(RecvError::Lagged(_)) => {
+                        self.app.sessions.summaries().iter().for_each(|summary| self.tell(changed(summary)));
+                    }
+                    Err(RecvError::Closed) => break,
+                },
+                Some(done) = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    if let Ok(Some(filter)) = done {
+                        self.filters.remove(&filter);
+                    }
+                }
+                () = ended(&mut stop) => {
+                    close(&mut socket, CLOSE_AWAY, "typhon ui has ended").await;
+                    break;
+                }
+            }
+        }
+        self.views.values().filter_map(|view| view.running.as_ref()).for_each(|(_, cancel)| cancel.cancel());
+        self.filters.values().for_each(|(_, cancel)| cancel.cancel());
+    }
+
+    fn welcome(&self) -> Value {
+        json!({
+            "type": "welcome",
+            "schema": "typhon.ws/1",
+            "version": env!("CARGO_PKG_VERSION"),
+            "assets": self.app.assets.hash(),
+            "sessions": self.app.sessions.summaries(),
+        })
+    }
+
+    /// The receiver lives as long as the connection.
+    fn tell(&self, message: Message) {
+        let _ = self.out.send(Outgoing { message, of: None, _answer: None });
+    }
+
+    fn complain(&self, problem: &Problem) {
+        self.tell(text(&json!({ "type": "error", "problem": problem.document() })));
+    }
+
+    fn received(&mut self, message: Message) {
+        let outcome = match message {
+            Message::Binary(bytes) => self.tiles(&bytes),
+            Message::Text(text) => match serde_json::from_str(&text) {
+                Ok(message) => self.said(message),
+                Err(fault) => Err(Problem::bad_request(format!("this is no message: {fault}"))),
+            },
+            // The library answers pings; after a close comes the end.
+            Message::Ping(_) | Message::Pong(_) | Message::Close(_) => Ok(()),
+        };
+        if let Err(problem) = outcome {
+            self.complain(&problem);
+        }
+    }
+
+    fn said(&mut self, message: FromPage) -> Result<(), Problem> {
+        match message {
+            FromPage::Hello { .. } => Ok(()),
+            FromPage::Bind { view_id, session } => {
+                let session = self.app.session(&session)?.id;
+                self.view(view_id)?.session = Some(session);
+                Ok(())
+            }
+            FromPage::Cancel { view_id } => {
+                if let Some((_, cancel)) = self.view(view_id)?.running.take() {
+                    cancel.cancel();
+                }
+                Ok(())
+            }
+            FromPage::Filter { request_id, session, text } => {
+                self.filter(request_id, &session, text);
+                Ok(())
+            }
+            FromPage::CancelFilter { request_id } => {
+                if let Some((_, cancel)) = self.filters.get(&request_id) {
+                    cancel.cancel();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn view(&mut self, id: u16) -> Result<&mut View, Problem> {
+        if self.views.len() >= VIEWS_MAX && !self.views.contains_key(&id) {
+            return Err(Problem::bad_request("a connection has at most 256 views"));
+        }
+        Ok(self.views.entry(id).or_default())
+    }
+
+    /// The session that a view is about.
+    fn session_of(&self, view: u16) -> Result<Arc<Opened>, Problem> {
+        let bound = |view: u16| self.views.get(&view).and_then(|view| view.session);
+        match bound(view).or_else(|| bound(0)) {
+            Some(id) => self.app.sessions.get(id).ok_or_else(|| Problem::unknown(format!("session {id}"))),
+            None => self.app.sessions.all().into_iter().next().ok_or_else(|| Problem::unknown("session")),
+        }
+    }
+
+    /// Answers a tile request; a newer one of the same view takes the place of older ones.
+    fn tiles(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let request = TileRequest::decode(bytes).map_err(SessionError::from)?;
+        let (view_id, request_id) = (request.view, request.request_id);
+        let cancel = Cancel::new();
+        let view = self.view(view_id)?;
+        if let Some((running, older)) = &view.running {
+            if *running >= request_id {
+                return Ok(());
+            }
+            older.cancel();
+        }
+        view.running = Some((request_id, cancel.clone()));
+        let opened = match self.session_of(view_id) {
+            Ok(opened) => opened,
+            Err(problem) => {
+                self.tell(tile_failed(request_id, view_id, &problem));
+                return Ok(());
+            }
+        };
+        let (app, out, answers) = (self.app.clone(), self.out.clone(), self.answers.clone());
+        self.tasks.spawn(async move {
+            let permit = answers.acquire_owned().await.ok();
+            let sender = Sender { out: out.clone(), cancel: cancel.clone(), held: Vec::new() };
+            let work = app.pool.run_with(Weight::Light, cancel.clone(), move |cancel| {
+                answer(&opened, &request, cancel, sender)
+            });
+            let message = match work.await {
+                Ok(last) => last,
+                Err(problem) if problem.code == "cancelled" => return None,
+                Err(problem) => tile_failed(request_id, view_id, &problem),
+            };
+            let _ = out.send(Outgoing { message, of: Some(cancel), _answer: permit });
+            None
+        });
+        Ok(())
+    }
+
+    fn filter(&mut self, request_id: u32, session: &str, filter: String) {
+        let found = self.app.session(session).and_then(|opened| {
+            if self.filters.len() >= FILTERS_MAX || self.filters.contains_key(&request_id) {
+                return Err(Problem::bad_request("this many filters are being evaluated already"));
+            }
+            Ok(opened)
+        });
+        let opened = match found {
+            Ok(opened) => opened,
+            Err(problem) => return self.tell(filter_failed(request_id, &problem)),
+        };
+        let id = opened.id;
+        self.filters.values().filter(|(of, _)| *of == id).for_each(|(_, older)| older.cancel());
+        let cancel = Cancel::new();
+        self.filters.insert(request_id, (id, cancel.clone()));
+        let (app, out) = (self.app.clone(), self.out.clone());
+        self.tasks.spawn(async move {
+            let progress = Progress {
+                request_id,
+                bytes_total: opened.session.file_bytes(),
+                out: out.clone(),
+                told: Instant::now(),
+            };
+            let work = app.pool.run_with(Weight::Heavy, cancel, move |cancel| {
+                let mut progress = progress;
+                Ok(opened.session.add_filter(&filter, cancel, |done| progress.update(done))?)
+            });
+            let message = match work.await {
+                Ok(found) => text(&json!({
+                    "type": "filterReady",
+                    "requestId": request_id,
+                    "session": id.to_string(),
+                    "filterId": found.id,
+                    "matches": found.matches,
+                })),
+                Err(problem) => filter_failed(request_id, &problem),
+            };
+            let _ = out.send(Outgoing { message, of: None, _answer: None });
+            Some(request_id)
+        });
+    }
+}
+
+fn tile_failed(request_id: u32, view_id: u16, problem: &Problem) -> Message {
+    text(
+        &json!({ "type": "tileFailed", "requestId": request_id, "viewId": view_id, "problem": problem.document() }),
+    )
+}
+
+fn filter_failed(request_id: u32, problem: &Problem) -> Message {
+    text(&json!({ "type": "filterFailed", "requestId": request_id, "problem": problem.document() }))
+}
+
+fn is_too_big(error: &axum::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(inner) = cause {
+        if inner.to_string().contains("too long") {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
+}
+
+/// Puts frames together to messages.
+struct Sender {
+    out: mpsc::UnboundedSender<Outgoing>,
+    cancel: Cancel,
+    held: Vec<u8>,
+}
+
+/// Makes the frames of an answer, hands on all messages but the last and returns that.
+fn answer(
+    opened: &Opened,
+    request: &TileRequest,
+    cancel: &Cancel,
+    mut sender: Sender,
+) -> Result<Message, Problem> {
+    opened.session.tiles(request, cancel, |tile| {
+        if sender.held.len() + tile.encoded_bytes() > MESSAGE_BYTES && !sender.held.is_empty() {
+            let message = Message::Binary(Bytes::from(std::mem::take(&mut sender.held)));
+            let sent = sender.out.send(Outgoing { message, of: Some(sender.cancel.clone()), _answer: None });
+            if sent.is_err() {
+                // The page went away.
+                sender.cancel.cancel();
+            }
+        }
+        tile.encode(&mut sender.held);
+    })?;
+    Ok(Message::Binary(Bytes::from(sender.held)))
+}
+
+struct Progress {
+    request_id: u32,
+    bytes_total: u64,
+    out: mpsc::UnboundedSender<Outgoing>,
+    told: Instant,
+}
+
+impl Progress {
+    fn update(&mut self, bytes_done: u64) {
+        if self.told.elapsed() < PROGRESS_EVERY {
+            return;
+        }
+        self.told = Instant::now();
+        let message = text(&json!({
+            "type": "filterProgress",
+            "requestId": self.request_id,
+            "bytesDone": bytes_done,
+            "bytesTotal": self.bytes_total,
+        }));
+        // Without a page the work is cancelled by other means.
+        let _ = self.out.send(Outgoing { message, of: None, _answer: None });
+    }
+}
