@@ -68,7 +68,7 @@ impl TraceSession {
             let answer = stream.request(&command, request_timeout, STARTING)?;
             Ok((stream, parse_session_id(&answer)?, [before_ns, monotonic_ns()]))
         };
-        // Without call stacks, where the runtime knows how: walking them is much of what a session costs the target.
+        // Without call stacks, where the runtime knows how: nothing here needs them, and the target has to walk them.
         let mut started = attempt(CollectVersion::V3);
         for older in [CollectVersion::V2, CollectVersion::V1] {
             if !matches!(started, Err(ClrError::Ipc(IpcError::Refused(ErrorCode::UNKNOWN_COMMAND)))) {
