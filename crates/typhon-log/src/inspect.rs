@@ -133,7 +133,7 @@ impl Inspection {
         let name = Name::Segment(header.id);
         let found =
             scan::look_at(io, path.to_owned(), name, &anchor, &mut |error| note(&mut problems, error))?;
-        let scan = scan::scan(path, vec![found], &anchor, &mut |error| note(&mut problems, error))?;
+        let scan = scan::scan(None, path, vec![found], &anchor, &mut |error| note(&mut problems, error))?;
         Ok(Self::new(None, anchor, scan, problems))
     }
 
@@ -161,7 +161,7 @@ impl Inspection {
             None => Self::newest_open(io, directory)?,
         };
         let files = scan::find(io, directory, &anchor, &mut |error| note(&mut problems, error))?;
-        let scan = scan::scan(directory, files, &anchor, &mut |error| note(&mut problems, error))?;
+        let scan = scan::scan(None, directory, files, &anchor, &mut |error| note(&mut problems, error))?;
         Self::drop_overtaken(io, directory, &anchor, &mut problems)?;
         Ok(Self::new(view, anchor, scan, problems))
     }
@@ -198,7 +198,7 @@ impl Inspection {
         });
         let Some(lsn) = lsn else { return Ok(()) };
         let files = scan::find(io, directory, anchor, &mut |_| Ok(()))?;
-        let again = scan::scan(directory, files, anchor, &mut |_| Ok(()))?;
+        let again = scan::scan(None, directory, files, anchor, &mut |_| Ok(()))?;
         if again.end >= lsn {
             problems.retain(|problem| !matches!(problem, LogError::Corruption { .. }));
         }

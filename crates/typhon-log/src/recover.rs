@@ -83,7 +83,7 @@ impl Recovered {
             error => Err(error),
         };
         let files = scan::find(&*io, directory, &anchor, &mut refuse)?;
-        let scan = scan::scan(directory, files, &anchor, &mut refuse)?;
+        let scan = scan::scan(Some(&io), directory, files, &anchor, &mut refuse)?;
         Ok(Self { io, directory: directory.to_owned(), options, anchor, scan })
     }
 

@@ -7,7 +7,7 @@ use crate::format::{
     BLOCK_ALIGNMENT, FORMAT_VERSION, FrameKind, Invalid, SEGMENT_HEADER_BYTES, SegmentHeader,
 };
 use crate::names::Name;
-use crate::reader::Reader;
+use crate::reader::{Reader, read_up_to};
 use crate::sync::{Fault, planted};
 use crate::{Lsn, Tsn};
 use std::collections::VecDeque;
@@ -75,6 +75,8 @@ pub enum Stop {
 /// What a scan found.
 #[derive(Debug)]
 pub(crate) struct Scan {
+    /// Who reads ahead, if anybody.
+    io: Option<Arc<dyn Io>>,
     pub(crate) files: Vec<Found>,
     /// The blocks with frames behind the base, in order.
     pub(crate) extents: Vec<Extent>,
@@ -138,10 +140,10 @@ pub(crate) fn look_at(
     refuse: &mut Refuse<'_>,
 ) -> Result<Found, LogError> {
     let file = io.open(&path, Open::direct(Access::Read)).map_err(LogError::storage("open", &path))?;
-    let reading = LogError::storage("read", &path);
-    let mut reader = Reader::new(Arc::clone(&file)).map_err(LogError::storage("read", &path))?;
-    let bytes = reader.length();
-    let front = reader.bytes(0, SEGMENT_HEADER_BYTES).map_err(reading)?;
+    let bytes = file.length().map_err(LogError::storage("read", &path))?;
+    let count = bytes.min(SEGMENT_HEADER_BYTES) as usize;
+    let front = read_up_to(&*file, 0, count).map_err(LogError::storage("read", &path))?;
+    let front = &front[..count];
     let header = SegmentHeader::decode(front).ok();
     let role = match role(front, name, &path, anchor) {
         Ok(role) => role,
@@ -182,6 +184,7 @@ fn role(header: &[u8], name: Name, path: &Path, anchor: &Anchor) -> Result<Role,
 
 /// Finds the valid prefix, and refuses if what lies behind it shows that durable frames are damaged.
 pub(crate) fn scan(
+    io: Option<&Arc<dyn Io>>,
     directory: &Path,
     files: Vec<Found>,
     anchor: &Anchor,
@@ -200,6 +203,7 @@ pub(crate) fn scan(
         refuse(LogError::SegmentMissing { directory: directory.to_owned(), base: anchor.base })?;
     }
     let mut scan = Scan {
+        io: io.cloned(),
         files,
         extents: Vec::new(),
         end: anchor.base,
@@ -243,7 +247,7 @@ impl Scan {
         let mut lsn = header.first_lsn;
         let found = &self.files[index];
         let reading = |error| LogError::storage("read", &found.path)(error);
-        let mut reader = Reader::new(Arc::clone(&found.file)).map_err(reading)?;
+        let mut reader = Reader::new(self.io.as_ref(), &found.file).map_err(reading)?;
         let mut offset = SEGMENT_HEADER_BYTES;
         let mut crc = prefix.previous_crc.unwrap_or(0);
         while offset + BLOCK_ALIGNMENT <= reader.length() {
@@ -300,7 +304,7 @@ impl Scan {
                 continue;
             }
             let reading = |error| LogError::storage("read", &found.path)(error);
-            let mut reader = Reader::new(Arc::clone(&found.file)).map_err(reading)?;
+            let mut reader = Reader::new(self.io.as_ref(), &found.file).map_err(reading)?;
             let mut offset = match self.tail {
                 Some((tail, offset, _)) if tail == index => offset,
                 _ => SEGMENT_HEADER_BYTES,
@@ -336,7 +340,7 @@ impl Scan {
     /// A reader of one of the files.
     pub(crate) fn reader(&self, file: usize) -> Result<Reader, LogError> {
         let found = &self.files[file];
-        Reader::new(Arc::clone(&found.file)).map_err(LogError::storage("read", &found.path))
+        Reader::new(self.io.as_ref(), &found.file).map_err(LogError::storage("read", &found.path))
     }
 
     pub(crate) fn path(&self, file: usize) -> &Path {
