@@ -345,6 +345,7 @@ impl Shared {
             self.ask_for_flush();
             self.has_thread
         });
+        self.after_wait();
         result.map_err(|reason| match reason {
             NotDurable::Failed => self.told.failed(),
             NotDurable::Expired => LogError::Uncertain { lsn, waited: start.elapsed() },
@@ -360,6 +361,15 @@ impl Shared {
         let stream = &self.driven.stream;
         if self.has_thread && stream.next().position - stream.freed() >= stream.capacity() / 2 {
             self.ask_for_flush();
+        }
+    }
+
+    /// Threads that wait take files that are ready, and leave it to the background thread to make new ones: filling one
+    /// takes as long as many syncs.
+    fn after_wait(&self) {
+        let wants_spare = &self.told.wants_spare;
+        if wants_spare.load(Ordering::Relaxed) && wants_spare.swap(false, Ordering::Relaxed) {
+            self.ring();
         }
     }
 

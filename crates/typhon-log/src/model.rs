@@ -5,6 +5,7 @@ use crate::drive::{Drive, Driven, Step};
 use crate::format::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use crate::stream::{Class, Cursor, Stream};
 use std::sync::Arc;
+use std::time::Duration;
 use typhon_sync::Deadline;
 
 /// Header and one word.
@@ -44,7 +45,7 @@ impl Drive for Sink {
             self.frames.push((header.seq, content));
             count += 1;
         }
-        stream.acknowledge(self.cursor.0.position);
+        stream.acknowledge(self.cursor.0.position, Duration::ZERO);
         Step::Wrote
     }
 }
@@ -82,6 +83,11 @@ impl Model {
             header.to_words()
         };
         stream.append(SPAN_BYTES, true, header, &body).position + SPAN_BYTES
+    }
+
+    /// Where so many frames end.
+    pub const fn end_of(count: u64) -> u64 {
+        START.position + count * SPAN_BYTES
     }
 
     /// Reserves space and gives it back.

@@ -10,6 +10,7 @@ use crate::format::FrameKind;
 use crate::ring::Ring;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Fault, Ordering, fence, planted};
 use crate::waiters::Waiters;
+use std::time::Duration;
 use typhon_sync::Deadline;
 use typhon_sync::wait::{self, Parker, WaitEnd};
 
@@ -195,15 +196,16 @@ impl Stream {
         self.made_room();
     }
 
-    /// Everything before a position is durable: wakes whoever waited for that, and returns how many.
-    pub(crate) fn acknowledge(&self, position: u64) -> usize {
+    /// Everything before a position is durable: wakes whoever waited for that. They and the calling thread are expected
+    /// back within a time.
+    pub(crate) fn acknowledge(&self, position: u64, gather: Duration) {
         if planted(Fault::WakeBeforeStore) {
-            let woken = self.waiters.release(position);
+            self.waiters.release(position, gather);
             self.durable.store(position, Ordering::Release);
-            return woken;
+            return;
         }
         self.durable.store(position, Ordering::Release);
-        self.waiters.release(position)
+        self.waiters.release(position, gather);
     }
 
     /// Nothing more will become durable: wakes everybody.

@@ -18,7 +18,7 @@ use typhon_profiler::events::{
 use typhon_profiler::{emit, is_on, span};
 use typhon_store::Buffer;
 
-/// How long a group waits at most for the threads of the one before it, as part of what its sync takes.
+/// How long the first thread of a crowd waits at most for the last, as part of what a sync takes.
 const GATHER_PART: u32 = 4;
 /// And never longer than this.
 const GATHER_MAX: Duration = Duration::from_micros(200);
@@ -43,6 +43,8 @@ pub(crate) struct Told {
     pub(crate) bytes: AtomicU64,
     /// Frames that are being written.
     pub(crate) frames_in_flight: AtomicU32,
+    /// A segment was begun, and a file for the one after it should be made ready.
+    pub(crate) wants_spare: AtomicBool,
 }
 
 impl Told {
@@ -106,8 +108,6 @@ pub(crate) struct Writer {
     staging: Buffer,
     /// Checksum of the last block.
     previous_crc: u32,
-    /// Threads that the last group served.
-    crowd: u32,
     /// What the last sync took.
     sync_time: Duration,
     pub(crate) told: Arc<Told>,
@@ -118,7 +118,6 @@ impl Drive for Writer {
         if stream.failed() {
             return Step::Failed;
         }
-        self.gather(stream);
         match self.write_group(stream) {
             Ok(step) => step,
             Err(error) => {
@@ -137,21 +136,8 @@ impl Writer {
             segments,
             staging: Buffer::zeroed(64 << 10),
             previous_crc,
-            crowd: 0,
             sync_time: Duration::ZERO,
             told,
-        }
-    }
-
-    /// Threads that the last group woke are about to append again. A group that leaves without them makes them wait
-    /// for two syncs, so it waits for them: a small part of what a sync takes, and not at all after a lone one.
-    fn gather(&self, stream: &Stream) {
-        if self.crowd < 2 {
-            return;
-        }
-        let until = Instant::now() + GATHER_MAX.min(self.sync_time / GATHER_PART);
-        while stream.waiters.count() + 1 < self.crowd && Instant::now() < until {
-            std::thread::yield_now();
         }
     }
 
@@ -236,6 +222,7 @@ impl Writer {
         match self.segments.rotate(self.cursor.0.position, frames_bytes) {
             Ok(()) => {
                 self.told.set_full(None);
+                self.told.wants_spare.store(true, Ordering::Relaxed);
                 Ok(true)
             }
             Err(LogError::Full { reason, remedy }) => {
@@ -304,7 +291,7 @@ impl Writer {
         let _span = span!(DurabilityWalSignal { high_lsn: lsn as i64 });
         self.told.groups.fetch_add(1, Ordering::Relaxed);
         self.told.frames_in_flight.store(0, Ordering::Relaxed);
-        self.crowd = stream.acknowledge(lsn) as u32 + 1;
+        stream.acknowledge(lsn, GATHER_MAX.min(self.sync_time / GATHER_PART));
     }
 }
 
