@@ -439,7 +439,9 @@ impl Shared {
             if is_closing {
                 return;
             }
-            self.prepare_spares();
+            if self.prepare_spares() {
+                continue;
+            }
             let due = self.group_due_ns.load(Ordering::Acquire);
             let is_full = self.told.full().is_some();
             let retry = if is_full { monotonic_ns() + FULL_RETRY_NS } else { NEVER_NS };
@@ -466,15 +468,19 @@ impl Shared {
     }
 
     /// Keeps files ready to become segments; that there is no room for one is found out while the current segment
-    /// still has some.
-    fn prepare_spares(&self) {
+    /// still has some. One file at a time, so that flushes do not wait for all; says whether there may be more to do.
+    fn prepare_spares(&self) -> bool {
         let (spares, place) = {
             let writer = self.driven.hold();
             (Arc::clone(&writer.segments.maker.spares), writer.segments.maker.place.clone())
         };
         // What else may be wrong with the directory shows when the next segment is made, where it matters.
-        if let Err(LogError::Full { reason, remedy }) = spares.prepare(&place) {
-            self.told.set_full(Some((reason, remedy)));
+        match spares.prepare(&place) {
+            Err(LogError::Full { reason, remedy }) => {
+                self.told.set_full(Some((reason, remedy)));
+                false
+            }
+            result => result.unwrap_or(false),
         }
     }
 }

@@ -67,13 +67,14 @@ impl Spares {
         lock(&self.files).iter().map(|spare| spare.bytes).sum()
     }
 
-    /// Prepares one more file if there are fewer than wanted.
-    pub(crate) fn prepare(&self, place: &Place) -> Result<(), LogError> {
-        if self.is_short() {
+    /// Prepares one more file if there are fewer than wanted; says whether it did.
+    pub(crate) fn prepare(&self, place: &Place) -> Result<bool, LogError> {
+        let is_short = self.is_short();
+        if is_short {
             let spare = self.create(place, self.segment_bytes)?;
             lock(&self.files).push(spare);
         }
-        Ok(())
+        Ok(is_short)
     }
 
     /// A new file of zeros. If it cannot be completed it is removed again.
