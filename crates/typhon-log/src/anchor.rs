@@ -5,7 +5,7 @@
 //! counts; the other one is what a torn write may destroy.
 
 use crate::error::LogError;
-use crate::format::{FORMAT_VERSION, StoreId};
+use crate::format::{FORMAT_VERSION, POSITION_ALIGNMENT, StoreId};
 use crate::sync::{Fault, planted};
 use crate::{Lsn, Tsn};
 use std::io;
@@ -81,6 +81,9 @@ impl Slot {
         let mut store = [0; 16];
         store.copy_from_slice(&bytes[8..24]);
         let state = bytes.get(STATE_AT..STATE_AT + u32_at(60) as usize)?.to_vec();
+        if !u64_at(40).is_multiple_of(POSITION_ALIGNMENT) {
+            return None;
+        }
         let anchor = Anchor {
             store: StoreId(store),
             open_epoch: u32_at(56),

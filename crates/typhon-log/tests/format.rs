@@ -267,3 +267,33 @@ proptest! {
         let _ = Block::decode(&bytes, StoreId(STORE));
     }
 }
+
+/// A log that consists of an anchor and an empty segment.
+fn empty(id: u64, base: u64, first: u64, next_tsn: u64, epoch: u32) -> SimIo {
+    let io = SimIo::new(0);
+    put(&io, "anchor", &anchor(id, base, next_tsn, epoch));
+    put(&io, &format!("{id:016}.wal"), &segment(id, first, epoch, &[]));
+    io
+}
+
+#[test]
+fn numbers_that_no_use_brings_about_are_refused() {
+    let start = |io: SimIo| {
+        let opening = Store::open(Arc::new(io), Path::new("/db"), Options::small(), b"")?;
+        opening.start(b"").map(drop)
+    };
+    start(empty(5, 8000, 8000, 7, 3)).unwrap();
+    for (what, io) in [
+        ("position", empty(5, 1 << 60, 8000, 7, 3)),
+        ("sequence number", empty(5, 8000, 8000, u64::MAX, 3)),
+        ("open", empty(5, 8000, 8000, 7, u32::MAX)),
+        ("segment", empty(9_100_000_000_000_000, 8000, 8000, 7, 3)),
+    ] {
+        let error = start(io).unwrap_err();
+        assert!(matches!(error, LogError::Exhausted { .. }), "{error}");
+        assert!(error.to_string().starts_with(what) && error.to_string().contains("backup"), "{error}");
+    }
+    // Positions are multiples of 8.
+    assert!(matches!(recover(&empty(5, 8004, 8000, 7, 3)), Err(LogError::AnchorDamaged { .. })));
+    assert!(matches!(recover(&empty(5, 8000, 7996, 7, 3)), Err(LogError::SegmentMissing { .. })));
+}

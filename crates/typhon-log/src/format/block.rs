@@ -1,7 +1,10 @@
 //! Blocks: what one write puts on disk.
 
 use super::frame::Frames;
-use super::{BLOCK_ALIGNMENT, BLOCK_HEADER_BYTES, FRAME_HEADER_BYTES, Invalid, StoreId, u32_at, u64_at};
+use super::{
+    BLOCK_ALIGNMENT, BLOCK_HEADER_BYTES, FRAME_HEADER_BYTES, Invalid, POSITION_ALIGNMENT, StoreId, u32_at,
+    u64_at,
+};
 use crate::sync::{Fault, planted};
 
 const MAGIC: [u8; 4] = *b"TYBK";
@@ -60,7 +63,8 @@ impl BlockHeader {
         if frames_bytes.is_none_or(|bytes| bytes < FRAME_HEADER_BYTES as u64) {
             return Err(Invalid::Length);
         }
-        if header.end_lsn.checked_sub(header.first_lsn) != frames_bytes {
+        let is_aligned = header.first_lsn.is_multiple_of(POSITION_ALIGNMENT);
+        if !is_aligned || header.end_lsn.checked_sub(header.first_lsn) != frames_bytes {
             return Err(Invalid::Contradiction);
         }
         Ok(header)

@@ -21,6 +21,8 @@ pub const BLOCK_HEADER_BYTES: usize = 64;
 pub const FRAME_HEADER_BYTES: usize = 32;
 /// Blocks begin at multiples of this.
 pub const BLOCK_ALIGNMENT: u64 = 4096;
+/// Positions are multiples of this; headers that say otherwise were made up.
+pub const POSITION_ALIGNMENT: u64 = 8;
 /// The version of the format that this crate reads and writes.
 pub const FORMAT_VERSION: u32 = 1;
 

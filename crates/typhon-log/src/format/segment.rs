@@ -1,6 +1,6 @@
 //! The header of a segment.
 
-use super::{FORMAT_VERSION, Invalid, StoreId, array, u32_at, u64_at};
+use super::{FORMAT_VERSION, Invalid, POSITION_ALIGNMENT, StoreId, array, u32_at, u64_at};
 
 const MAGIC: [u8; 4] = *b"TYFW";
 /// What the checksum covers.
@@ -73,10 +73,14 @@ impl SegmentHeader {
         if version != FORMAT_VERSION {
             return Err(Invalid::Version(version));
         }
+        let first_lsn = u64_at(bytes, 32);
+        if !first_lsn.is_multiple_of(POSITION_ALIGNMENT) {
+            return Err(Invalid::Contradiction);
+        }
         Ok(Self {
             store: StoreId(array(bytes, 8)),
             id: u64_at(bytes, 24),
-            first_lsn: u64_at(bytes, 32),
+            first_lsn,
             schema_epoch: u32_at(bytes, 40),
             open_epoch: u32_at(bytes, 44),
             size_bytes: u64_at(bytes, 48),
