@@ -32,8 +32,12 @@ export function addressOf(server: "full" | "empty"): string {
 
 /** Opens a trace, with a link as the page makes them, and waits until all of it is drawn. */
 export async function open(page: Page, trace: Trace, link = ""): Promise<void> {
-  const session = `s=${TRACES.indexOf(trace) + 1}`;
-  await page.goto(`${addressOf("full")}&${session}${link === "" ? "" : `&${link}`}`);
+  await openAt(page, addressOf("full"), TRACES.indexOf(trace) + 1, trace, link);
+}
+
+/** Opens one of the sessions of a server. */
+export async function openAt(page: Page, url: string, session: number, trace: string, link = ""): Promise<void> {
+  await page.goto(`${url}&s=${session}${link === "" ? "" : `&${link}`}`);
   await expect(page.getByRole("tab", { name: `${trace}.typhon-trace` })).toHaveAttribute("aria-selected", "true");
   await drawn(page);
 }
@@ -42,6 +46,17 @@ export async function open(page: Page, trace: Trace, link = ""): Promise<void> {
 export async function drawn(page: Page): Promise<void> {
   await page.waitForFunction(() => window.__typhon?.isComplete() === true);
   await expect(page.locator(".busy-line")).toHaveCount(0);
+}
+
+/** The window in the timeline's head holds a tick. */
+export async function showsTick(page: Page, tick: number): Promise<void> {
+  const text = page.locator('[data-panel="timeline"] .tabs-right');
+  const range = async () => {
+    const [, from, to] = /ticks? ([\d,]+)(?:–([\d,]+))?$/.exec((await text.textContent()) ?? "") ?? [];
+    const number = (part: string | undefined) => Number(part?.replaceAll(",", ""));
+    return from !== undefined && number(from) <= tick && tick <= number(to ?? from);
+  };
+  await expect.poll(range, { message: `tick ${tick} is in the window` }).toBe(true);
 }
 
 export function grid(page: Page, label: string): Locator {

@@ -11,8 +11,11 @@ const START_MS = 60_000;
 export async function serve(name: string, ...args: string[]): Promise<{ server: ChildProcess; url: string }> {
   const folder = join(WORK, name);
   mkdirSync(folder, { recursive: true });
+  // A development build of the page, for work on it without building the binary each time.
+  const page = process.env["TYPHON_UI_DIR"];
+  const development = page === undefined ? [] : ["--ui-dir", page];
   const env = { ...process.env, TYPHON_CACHE_DIR: join(folder, "cache"), XDG_CONFIG_HOME: join(folder, "config"), HOME: folder };
-  const server = spawn(BINARY, ["ui", "--no-browser", "--root", WORK, "--source-root", ROOT, ...args], { cwd: WORK, env, stdio: ["ignore", "pipe", "inherit"] });
+  const server = spawn(BINARY, ["ui", "--no-browser", "--root", WORK, "--source-root", ROOT, ...development, ...args], { cwd: WORK, env, stdio: ["ignore", "pipe", "inherit"] });
   const url = await new Promise<string>((resolve, reject) => {
     let text = "";
     const timer = setTimeout(() => reject(new Error(`typhon ui printed no address: ${text}`)), START_MS);

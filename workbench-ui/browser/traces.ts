@@ -37,9 +37,9 @@ export function dump(trace: Trace, ...args: string[]): Document[] {
 
 /** Texts of the hostile trace, in place of names of the same length in UTF-8. */
 export const HOSTILE: readonly (readonly [string, string])[] = [
-  ["TierAssignment", "<script>\u001b]0;x"],
+  ["TierAssignment", "<script>\u001b]0;xy"],
   ["SpiderUpdate", "<b onload\u202e"],
-  ["PheroDecay", "\"'><img\u0007/"],
+  ["PheroDecay", "\"'><img \u0007/"],
 ];
 
 /** Makes all recordings anew. */

@@ -34,11 +34,13 @@ pub(crate) fn pool_threads() -> usize {
 }
 
 /// Cancels what it watches over when it goes: with its answer nobody waits for the work any more.
-struct CancelOnDrop(Cancel);
+struct CancelOnDrop(Option<Cancel>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.cancel();
+        if let Some(cancel) = &self.0 {
+            cancel.cancel();
+        }
     }
 }
 
@@ -85,14 +87,15 @@ impl Pool {
         cancel: Cancel,
         work: impl FnOnce(&Cancel) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let guard = CancelOnDrop(cancel.clone());
+        let mut guard = CancelOnDrop(Some(cancel.clone()));
         let permits = self.room(weight).await;
         let done = spawn_blocking(move || {
             let _permits = permits;
             if cancel.is_cancelled() { Err(Problem::cancelled()) } else { work(&cancel) }
         });
         let outcome = done.await.unwrap_or_else(|_| Err(Problem::internal()));
-        drop(guard);
+        // The switch outlives the work where answers are thrown away by it: done is not given up.
+        guard.0 = None;
         outcome
     }
 }
