@@ -122,6 +122,14 @@ mod tests {
     }
 
     #[test]
+    fn the_switch_of_work_that_is_done_is_not_thrown() {
+        let (pool, runtime) = (Pool::new(), runtime());
+        let cancel = Cancel::new();
+        assert_eq!(runtime.block_on(pool.run_with(Weight::Light, cancel.clone(), |_| Ok(1))), Ok(1));
+        assert!(!cancel.is_cancelled(), "tiles that are marked with it would be thrown away");
+    }
+
+    #[test]
     fn work_that_nobody_waits_for_is_cancelled() {
         let (pool, runtime) = (Pool::new(), runtime());
         let (sender, receiver) = mpsc::channel();
