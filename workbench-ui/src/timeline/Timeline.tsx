@@ -101,7 +101,7 @@ export function Timeline() {
         onPointerMove={onPointerMove}
         onPointerLeave={onPointerLeave}
         onPointerDown={onPointerDown}
-        onDblClick={(event) => at(event).x >= 0 && doubleClick(view.hit(at(event).x, at(event).y))}
+        onDblClick={(event) => at(event).x >= 0 && void doubleClick(view.hit(at(event).x, at(event).y))}
         data-measuring={s.isMeasuring.value}
       >
         <canvas class="tl-canvas" ref={canvasRef} aria-hidden="true" />

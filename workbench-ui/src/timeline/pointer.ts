@@ -1,11 +1,11 @@
 /** What the pointer does on the tracks (B-17, B-22). */
 
-import { announce, clearSelection, pan, select, setWindow, showRange, zoom } from "../state/actions";
+import { announce, clearSelection, pan, report, select, setWindow, showRange, zoom } from "../state/actions";
 import * as s from "../state/store";
 import { duration } from "../format";
 import { nsAt } from "./axis";
 import { focusOn } from "./focus";
-import { type SpanHit, isAggregate, placeOf } from "./scene";
+import { type SpanHit, placeOf } from "./scene";
 import type { TimelineView } from "./view";
 
 const CLICK_PX = 3;
@@ -43,13 +43,16 @@ export function click(hit: SpanHit | null, add: boolean): void {
   focusOn(place, hit.fromNs, hit.toNs);
 }
 
-export function doubleClick(hit: SpanHit | null): void {
-  if (hit === null) return;
-  // The exact extent, as soon as the server has named the event; until then the tile's.
-  const exact = s.primary.peek();
-  const isSame = exact?.event && !isAggregate(hit.entry);
-  const [fromNs, toNs] = isSame ? [exact.startNs, exact.startNs + Math.max(exact.durationNs, 1)] : [hit.fromNs, hit.toNs];
-  showRange({ fromNs, toNs });
+/** Shows the whole span, of which a tile may know a part only. */
+export async function doubleClick(hit: SpanHit | null): Promise<void> {
+  const [api, place] = [s.sessionApi.peek(), hit === null ? null : placeOf(hit)];
+  if (api === null || place === null) return;
+  try {
+    const { startNs, durationNs } = await api.at(place);
+    showRange({ fromNs: startNs, toNs: startNs + Math.max(durationNs ?? 0, 1) });
+  } catch (error) {
+    report(error);
+  }
 }
 
 type Drag = { move(event: PointerEvent): void; up(event: PointerEvent): void };
