@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import { ENTRY_FLAG, TILE_BUCKETS, spanEntry } from "../src/protocol/tile";
 import { bucketPx, levelOf, makeAxis, tileX, tilesIn } from "../src/timeline/axis";
 import { bucketBox, entryAt, gatherSpans, placeTile, type WholeSpan } from "../src/timeline/geometry";
+import { TileCache } from "../src/timeline/cache";
+import { wholeLengths } from "../src/timeline/wholes";
 import { random, tileOf, type Bar } from "./support";
 
 describe("axis", () => {
@@ -97,5 +99,22 @@ describe("spans over several tiles", () => {
     const bars: Bar[] = [{ x0: 0, x1: 400, row: 0, index: 300, flags: ENTRY_FLAG.aggregate }];
     gatherSpans(spans, tileOf(bars), 1, 0, { x: 0, scale: 1, ratio: 1, clipFrom: 0, clipTo: 1000 }, 40);
     expect(spans.size).toBe(0);
+  });
+});
+
+describe("lengths over several tiles", () => {
+  it("are the same in every tile of a span", () => {
+    const { fromLeft, toRight } = ENTRY_FLAG;
+    const cache = new TileCache();
+    const parts: Bar[][] = [
+      [{ x0: 500, x1: 512, row: 2, index: 9, flags: toRight }],
+      [{ x0: 0, x1: 512, row: 2, index: 9, flags: fromLeft | toRight }, { x0: 4, x1: 9, row: 0, index: 1 }],
+      [{ x0: 0, x1: 3, row: 2, index: 9, flags: fromLeft }],
+    ];
+    parts.forEach((bars, tile) => {
+      const spans = { body: tileOf(bars), count: bars.length };
+      cache.put({ filterId: 0, level: 3, lane: 1, band: 0, tile, generation: 1, flags: 0, spans, instants: null, counters: null, bitmap: null, pending: null });
+    });
+    for (const tile of cache.values()) expect([...wholeLengths(cache, tile)]).toEqual([[0, 527]]);
   });
 });

@@ -4,6 +4,7 @@ import type { ColourMode } from "../state/store";
 import type { Tile, TileCache } from "./cache";
 import { tileWidth } from "./geometry";
 import type { PaintStyle } from "./painter";
+import { durationSlot } from "./palette";
 import type { FromWorker, ToWorker } from "./worker";
 
 /** Jobs the worker has at a time: few, so that what is in view now comes next. */
@@ -16,6 +17,7 @@ export interface BitmapWish {
   rows: number;
   mode: ColourMode;
   laneSlot: number;
+  wholes: ReadonlyMap<number, number>;
 }
 
 export class BitmapMaker {
@@ -43,7 +45,8 @@ export class BitmapMaker {
   }
 
   private styleOf(tile: Tile, wish: BitmapWish): string {
-    return `${this.style}/${tile.generation}/${wish.mode}/${wish.laneSlot}`;
+    const wholes = [...wish.wholes.values()].map((buckets) => durationSlot(buckets * 2 ** tile.level)).join();
+    return `${this.style}/${tile.generation}/${wish.mode}/${wish.laneSlot}/${wholes}`;
   }
 
   /** Is the bitmap what it should be? */

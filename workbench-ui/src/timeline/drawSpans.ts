@@ -4,18 +4,20 @@ import { duration, elide, visible } from "../format";
 import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
 import { colourMode, focused, nameOf, names, selection } from "../state/store";
 import { xOf } from "./axis";
-import { BAND_ROWS } from "./cache";
+import { BAND_ROWS, type TileCache } from "./cache";
 import { type Context, textWidth, useFont } from "./draw";
 import { WAITING_KINDS } from "./families";
 import { type WholeSpan, barHeight, gatherSpans, spanKey } from "./geometry";
 import { type PaintStyle, paintTile } from "./painter";
+import { NONE, wholeLengths } from "./wholes";
 import { SLOT, durationSlot, laneSlot } from "./palette";
 import { type PlacedBand, type Scene, type SpanHit, isAggregate, isVisible, rowTop, scrollAreaTop, trackTop } from "./scene";
 import type { Track } from "./tracks";
 
 const LABEL_PX = 40;
 const WAITING_LABEL_PX = 240;
-const DIMMED = 0.16;
+/** What a search did not find. */
+export const DIMMED = 0.16;
 
 /** Tiles wider than this many pixels per bucket have no bitmap. */
 export const DIRECT_SCALE = 2;
@@ -33,7 +35,7 @@ export function clipTo(context: Context, scene: Scene, track: Track, draw: () =>
 }
 
 /** Draws a placed tile. */
-export function drawBand(context: Context, scene: Scene, placed: PlacedBand, style: PaintStyle, isDimmed: boolean): void {
+export function drawBand(context: Context, scene: Scene, placed: PlacedBand, style: PaintStyle, isDimmed: boolean, cache: TileCache): void {
   const { tile, at, track } = placed;
   if (tile.spans === null || tile.spans.count === 0) return;
   const y = rowTop(scene, track, placed.band * BAND_ROWS);
@@ -46,7 +48,8 @@ export function drawBand(context: Context, scene: Scene, placed: PlacedBand, sty
   if (at.scale > DIRECT_SCALE) {
     context.translate(at.x, y);
     const { body, count } = tile.spans;
-    const job = { body, count, level: tile.level, scale: at.scale, ratio: at.ratio, pitchPx: track.pitch, rows, mode: colourMode.value, laneSlot: track.lane ? laneSlot(track.lane) : 0 };
+    const wholes = colourMode.value === "duration" ? wholeLengths(cache, tile) : NONE;
+    const job = { body, count, level: tile.level, scale: at.scale, ratio: at.ratio, pitchPx: track.pitch, rows, mode: colourMode.value, laneSlot: track.lane ? laneSlot(track.lane) : 0, wholes };
     paintTile(context, job, style, { from: at.clipFrom - at.x - 2, to: at.clipTo - at.x + 2 });
   } else if (tile.bitmap !== null) {
     const { image, scale, pitchPx, ratio } = tile.bitmap;
@@ -121,10 +124,10 @@ export function drawLabels(context: Context, scene: Scene, track: Track, spans: 
 }
 
 /** Markers of instants; those within 6 px are one, with their number. */
-export function drawMarkers(context: Context, scene: Scene, track: Track, style: PaintStyle): void {
+export function drawMarkers(context: Context, scene: Scene, track: Track, style: PaintStyle, isFiltered: boolean): void {
   if (track.markersTop === null) return;
   const y = trackTop(scene, track) + track.markersTop + 6;
-  for (const { x, count, name } of mergedMarkers(scene, track)) {
+  for (const { x, count, name } of mergedMarkers(scene, track, isFiltered)) {
     context.fillStyle = scene.palette.bars[style.slots[name] ?? SLOT.other] ?? "";
     context.beginPath();
     context.moveTo(x, y - 4);
@@ -164,10 +167,10 @@ export interface Marker {
 const MERGE_PX = 6;
 
 /** Instants of a track in view, merged (B-12). */
-export function mergedMarkers(scene: Scene, track: Track): Marker[] {
+export function mergedMarkers(scene: Scene, track: Track, ofFilter: boolean): Marker[] {
   const markers: Marker[] = [];
   for (const { track: of, band, tile, at, isFiltered } of scene.bands) {
-    if (of !== track || band !== 0 || tile.instants === null || isFiltered) continue;
+    if (of !== track || band !== 0 || tile.instants === null || isFiltered !== ofFilter) continue;
     for (let entry = 0; entry < tile.instants.count; entry += 1) {
       const { x0, flags, index, name } = spanEntry(tile.instants.body, entry);
       const x = at.x + x0 * at.scale;

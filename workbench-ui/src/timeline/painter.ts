@@ -25,6 +25,8 @@ export interface PaintJob {
   rows: number;
   mode: ColourMode;
   laneSlot: number;
+  /** Buckets of spans that go on in other tiles, by the number of the entry; for colours by duration. */
+  wholes: ReadonlyMap<number, number>;
 }
 
 export interface PaintStyle extends NameStyle {
@@ -85,7 +87,7 @@ export function paintTile(context: Canvas2d, job: PaintJob, style: PaintStyle, c
       context.fillRect(x, y + height - WAITING_PX, w, WAITING_PX);
       continue;
     }
-    const ns = ((x1 - x0) * 2 ** job.level * cover) / Math.max(members, 1);
+    const ns = ((job.wholes.get(at) ?? x1 - x0) * 2 ** job.level * cover) / Math.max(members, 1);
     use(style.bars[slotOf(job, style, name, row, ns)] ?? "");
     if (isAggregate) {
       const tall = Math.max(cover * height, Math.min(LEAST_COVER_PX, height));

@@ -13,7 +13,7 @@ import { drawGauge } from "./drawGauges";
 import { drawGc, drawPauseWash, pausesIn } from "./drawGc";
 import { drawLoss } from "./drawLoss";
 import { drawCursor, drawGrid, drawRuler } from "./drawRuler";
-import { DIRECT_SCALE, clipTo, drawBand, drawLabels, drawMarkers, drawOutlines, drawOverflowLine, wideSpans } from "./drawSpans";
+import { DIMMED, DIRECT_SCALE, clipTo, drawBand, drawLabels, drawMarkers, drawOutlines, drawOverflowLine, wideSpans } from "./drawSpans";
 import { Durations } from "./durations";
 import { placeTile } from "./geometry";
 import { type Band, type Needs, TileLoader } from "./loader";
@@ -22,6 +22,7 @@ import { type Palette, laneSlot, nameStyle, readPalette } from "./palette";
 import { type PlacedBand, type Scene, type SpanHit, hitTest, scrollAreaTop, trackTop, visibleTracks } from "./scene";
 import { type Measures, type Track, type TrackLayout, layOut } from "./tracks";
 import { spansUtilisation } from "./utilisation";
+import { NONE, wholeLengths } from "./wholes";
 
 /** Times of frames, for the test hook. */
 const KEPT_FRAMES = 600;
@@ -325,7 +326,8 @@ export class TimelineView {
     const scale = bucketPx(axis, level);
     if (scale > DIRECT_SCALE || track.kind === "gc" || track.gauge !== null) return;
     const rows = Math.min(Math.max((track.lane?.rows ?? 0) - tile.band * BAND_ROWS, 1), BAND_ROWS);
-    const wish: BitmapWish = { scale, ratio: axis.ratio, pitchPx: track.pitch, rows, mode: s.colourMode.peek(), laneSlot: track.lane ? laneSlot(track.lane) : 0 };
+    const wholes = s.colourMode.peek() === "duration" ? wholeLengths(this.cache, tile) : NONE;
+    const wish: BitmapWish = { scale, ratio: axis.ratio, pitchPx: track.pitch, rows, mode: s.colourMode.peek(), laneSlot: track.lane ? laneSlot(track.lane) : 0, wholes };
     if (this.bitmaps.isCurrent(tile, wish)) return;
     if (tile.bitmap === null || tile.bitmap.style === "" || this.isStill()) this.bitmaps.make(tile, wish);
   }
@@ -353,11 +355,11 @@ export class TimelineView {
       else {
         clipTo(context, scene, track, () => {
           for (const band of byTrack.get(track) ?? []) {
-            if (band.isFiltered || !isIsolated) drawBand(context, scene, band, this.style, isDimmed && !band.isFiltered);
+            if (band.isFiltered || !isIsolated) drawBand(context, scene, band, this.style, isDimmed && !band.isFiltered, this.cache);
           }
           drawOverflowLine(context, scene, track);
-          drawMarkers(context, scene, track, this.style);
-          this.labels(context, scene, track, isDimmed, isIsolated);
+          this.markers(context, scene, track, isDimmed, isIsolated);
+          this.labels(context, scene, track, isDimmed);
         });
       }
       this.separator(context, scene, track);
@@ -381,17 +383,20 @@ export class TimelineView {
     context.fillRect(0, y, scene.axis.widthPx, 1);
   }
 
-  private labels(context: CanvasRenderingContext2D, scene: Scene, track: Track, isDimmed: boolean, isIsolated: boolean): void {
-    const known = (lane: number, row: number, index: number) => this.durations.get(lane, row, index);
-    const of = (isFiltered: boolean) => wideSpans({ ...scene, bands: scene.bands.filter((band) => band.isFiltered === isFiltered) }, track);
-    const isSearching = s.activeFilterId.peek() !== 0;
-    if (!isSearching) return drawLabels(context, scene, track, wideSpans(scene, track), this.style, known);
+  private markers(context: CanvasRenderingContext2D, scene: Scene, track: Track, isDimmed: boolean, isIsolated: boolean): void {
     if (!isIsolated) {
-      context.globalAlpha = isDimmed ? 0.4 : 1;
-      drawLabels(context, scene, track, of(false), this.style, () => null);
+      context.globalAlpha = isDimmed ? DIMMED : 1;
+      drawMarkers(context, scene, track, this.style, false);
       context.globalAlpha = 1;
     }
-    drawLabels(context, scene, track, of(true), this.style, known);
+    drawMarkers(context, scene, track, this.style, true);
+  }
+
+  /** What a search did not find is too faint for a label. */
+  private labels(context: CanvasRenderingContext2D, scene: Scene, track: Track, isDimmed: boolean): void {
+    const known = (lane: number, row: number, index: number) => this.durations.get(lane, row, index);
+    const bands = isDimmed ? scene.bands.filter((band) => band.isFiltered) : scene.bands;
+    drawLabels(context, scene, track, wideSpans({ ...scene, bands }, track), this.style, known);
   }
 
   private hovered(scene: Scene): SpanHit | null {
