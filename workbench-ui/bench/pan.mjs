@@ -2,9 +2,10 @@
 //
 //   node bench/pan.mjs BINARY TRACE [--ui-dir DIR] [--size 1920x1080] [--rounds 3]
 //
-// Each round: six windows from the whole trace down to a millionth of it; in each, 60 frames of panning by hand (pointer moves,
-// one per frame). Printed are percentiles of the time between frames and of the time that drawing took, over all rounds, and
-// the page's caches and heap at the end. Other load on the machine goes into the first, hardly into the second.
+// Each round: six windows from the whole trace down to a millionth of it; in each, 60 frames in which nothing happens and then
+// 60 frames of panning by hand (pointer moves, one per frame). Printed are percentiles of the time between frames without and
+// with panning, of the time that drawing took, and the page's caches and heap at the end. What else runs on the machine goes into
+// all three; the frames in which nothing happens tell how much that is.
 
 import { spawn } from "node:child_process";
 import process from "node:process";
@@ -34,6 +35,20 @@ const percentile = (values, share) => values.toSorted((a, b) => a - b)[Math.min(
 const line = (name, values) =>
   console.log(`${name.padEnd(24)} p50 ${percentile(values, 0.5).toFixed(1)}  p95 ${percentile(values, 0.95).toFixed(1)}  max ${Math.max(...values).toFixed(1)} ms  (${values.length} frames)`);
 
+/** Times between frames in which the page does nothing. Runs in the page. */
+const emptyFrames = () =>
+  new Promise((done) => {
+    const times = [];
+    let last = performance.now();
+    const step = (now) => {
+      times.push(now - last);
+      last = now;
+      if (times.length < 60) requestAnimationFrame(step);
+      else done(times.slice(1));
+    };
+    requestAnimationFrame(step);
+  });
+
 try {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--disable-gpu"] });
   const page = await browser.newPage({ viewport: { width, height } });
@@ -41,7 +56,7 @@ try {
   await page.waitForFunction(() => window.__typhon?.isComplete() && window.__typhon.visibleEntries().length > 0, null, { timeout: 120_000 });
   const box = await page.locator(".tl-canvas").boundingBox();
   const [left, y] = [box.x, box.y + box.height - 30];
-  const [frames, draws] = [[], []];
+  const [empty, frames, draws] = [[], [], []];
   for (let round = 0; round < rounds; round += 1) {
     await page.keyboard.press("Escape");
     for (let zoom = 0; zoom < 6; zoom += 1) {
@@ -50,6 +65,7 @@ try {
         for (let step = 0; step < 10; step += 1) await page.mouse.wheel(0, -184);
       }
       await page.waitForFunction(() => window.__typhon.isComplete(), null, { timeout: 60_000 });
+      empty.push(...(await page.evaluate(emptyFrames)));
       await page.evaluate(() => window.__typhon.clearTimes());
       // Within the page, so that a frame is not kept waiting for this script.
       await page.evaluate(
@@ -78,7 +94,8 @@ try {
     }
     for (let step = 0; step < 50; step += 1) await page.mouse.wheel(0, 200);
   }
-  line("between frames", frames);
+  line("empty frames", empty);
+  line("frames of a pan", frames);
   line("drawing", draws);
   const heap = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
   console.log(`caches ${JSON.stringify(await page.evaluate(() => window.__typhon.cache()))}  heap ${(heap / 2 ** 20).toFixed(0)} MiB`);

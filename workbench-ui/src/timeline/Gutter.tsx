@@ -109,9 +109,9 @@ function Legend({ track }: { track: Track }) {
 }
 
 function Head({ view, track, top }: { view: TimelineView; track: Track; top: number }) {
-  const isSlim = track.height < 36;
+  const isSlim = track.height < 32;
   return (
-    <div class={isSlim ? "tl-head slim" : "tl-head"} data-track={track.key} style={{ top: `${top}px`, height: `${track.height}px` }}>
+    <div class={isSlim ? "tl-head slim" : track.height < 38 ? "tl-head tight" : "tl-head"} data-track={track.key} style={{ top: `${top}px`, height: `${track.height}px` }}>
       <div class="tl-name">
         {track.isPinned ? <Pin track={track} /> : <Chevron track={track} />}
         <span title={visible(track.label)}>{visible(track.label)}</span>

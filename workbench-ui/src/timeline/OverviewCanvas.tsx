@@ -319,10 +319,10 @@ function OverviewGutter({ heights }: { heights: { ticks: number; overload: numbe
           {p95 !== null && (
             <div class="tl-sub">
               P95 {duration(p95)}
-              {budget !== null && ` · budget ${duration(budget)}`}
+              {budget !== null && <span class="tl-wide"> · budget {duration(budget)}</span>}
             </div>
           )}
-          {above > 0 && <div class="tl-sub hot">{`${count(above)} above P95 · worst ${duration(worst)}`}</div>}
+          {above > 0 && <div class="tl-sub hot">{`${count(above)} above P95`}<span class="tl-wide"> · worst {duration(worst)}</span></div>}
         </div>
       )}
       {heights.overload > 0 && (
