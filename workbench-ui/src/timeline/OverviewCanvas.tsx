@@ -204,7 +204,7 @@ export function OverviewCanvas({ view: timeline }: { view: TimelineView }) {
     observer.observe(box);
     const stop = effect(() => {
       void [s.timeWindow.value, s.meta.value, s.ticks.value, s.collections.value, s.notices.value, s.bookmarks.value];
-      void [s.filter.value, s.colourMode.value, s.names.value, timeline.sceneVersion.value, timeline.styleVersion.value];
+      void [s.connection.value, s.filter.value, s.colourMode.value, s.names.value, timeline.sceneVersion.value, timeline.styleVersion.value];
       view.requestDraw();
     });
     return () => {

@@ -40,6 +40,8 @@ export class TileLoader {
   private wanted: Needs | null = null;
   /** What the last request failed with; nothing is asked again by itself. */
   failure: Problem | null = null;
+  /** The generation that was not ready: asked again when there is another one. */
+  private notReady: number | null = null;
   /** Level at which tiles were capped: one coarser is asked instead. */
   cappedLevel: number | null = null;
   private readonly cache: TileCache;
@@ -67,7 +69,7 @@ export class TileLoader {
   /** Asks for what is missing. Call it at each frame. */
   want(needs: Needs): void {
     this.wanted = needs;
-    if (this.failure !== null || needs.endTile <= needs.firstTile) return;
+    if (this.failure !== null || this.notReady === needs.generation || needs.endTile <= needs.firstTile) return;
     const missing = this.missing(needs);
     if (missing === null) return;
     const running = this.inFlight;
@@ -132,7 +134,8 @@ export class TileLoader {
       failed: (problem: Problem) => {
         if (this.inFlight?.token !== token) return;
         // A lost connection is told elsewhere; once it is back the tiles are asked for again.
-        if (problem.code !== "disconnected" && problem.code !== "not-ready") this.failure = problem;
+        if (problem.code === "not-ready") this.notReady = needs.generation;
+        else if (problem.code !== "disconnected") this.failure = problem;
         this.finish(token);
       },
     };

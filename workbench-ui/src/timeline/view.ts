@@ -91,7 +91,7 @@ export class TimelineView {
         // Whatever is drawn and may change.
         void [s.timeWindow.value, s.selection.value, s.cursorNs.value, s.measure.value, s.selectedRange.value, s.focused.value];
         void [s.filter.value, s.searchMode.value, s.collections.value, s.notices.value, s.ticks.value, s.timeDisplay.value];
-        void [this.scrollTop.value, this.pointer.value, this.layout.value, s.activeSession.value, this.hasFocus.value, this.focusRange.value];
+        void [this.scrollTop.value, this.pointer.value, this.layout.value, s.activeSession.value, s.connection.value, this.hasFocus.value, this.focusRange.value];
         this.requestDraw();
       }),
     ];

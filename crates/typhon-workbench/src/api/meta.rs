@@ -45,6 +45,7 @@ fn document(opened: &Opened) -> Result<Value, Problem> {
         "time": {
             "endNs": meta.end_ns,
             "zeroNs": meta.zero_ns,
+            "zeroTicks": meta.time.zero_ticks().to_string(),
             "ticksPerSecond": header.timestamp_frequency.to_string(),
             "startUnixNs": header.created_unix_ns().map(|ns| ns.saturating_add(meta.zero_ns).to_string()),
         },
