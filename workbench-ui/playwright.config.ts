@@ -2,10 +2,12 @@ import { defineConfig } from "@playwright/test";
 
 /**
  * Tests in a real browser, with a real `typhon ui` (`cargo xtask ui-test`). The browser is the system's: nothing is
- * downloaded. Project `pictures` draws what is in the docs, `bench` measures; neither runs by default.
+ * downloaded. Project `pictures` draws what is in the docs; it does not run by default.
  */
 const executablePath = process.env["TYPHON_CHROMIUM"] ?? "/usr/bin/chromium";
-const isNamed = (name: string) => process.argv.some((argument) => argument.includes(`--project=${name}`));
+// Workers read this file again, with the environment of the first process but without its arguments.
+if (process.argv.includes("--project=pictures")) process.env["TYPHON_UI_PICTURES"] = "1";
+const wantsPictures = process.env["TYPHON_UI_PICTURES"] !== undefined;
 
 export default defineConfig({
   testDir: "browser",
@@ -26,7 +28,6 @@ export default defineConfig({
   },
   projects: [
     { name: "tests", testMatch: "*.spec.ts" },
-    ...(isNamed("pictures") ? [{ name: "pictures", testMatch: "pictures.ts" }] : []),
-    ...(isNamed("bench") ? [{ name: "bench", testMatch: "bench.ts" }] : []),
+    ...(wantsPictures ? [{ name: "pictures", testMatch: "pictures.ts" }] : []),
   ],
 });

@@ -13,7 +13,7 @@ test("without a mouse: the slowest tick, what ran in it, its inspector, and back
   // The middle of the whole trace is some tick; G I lists ticks, the first row is the slowest.
   await page.keyboard.press("g");
   await page.keyboard.press("i");
-  await expect(page.getByRole("tab", { name: "Ticks" })).toBeFocused();
+  await expect(page.getByRole("tab", { name: "Ticks", exact: true })).toBeFocused();
   await page.keyboard.press("Tab");
   await expect(page.getByRole("grid", { name: "Ticks" })).toBeVisible();
   const row = page.getByRole("grid", { name: "Ticks" }).locator('[aria-rowindex="2"]');
@@ -98,7 +98,7 @@ test("the palette finds commands, lanes and names; the help sheet has every key;
 test("Tab reaches every part and is never trapped", async ({ page }) => {
   await open(page, "anthill");
   const reached = new Set<string>();
-  for (let step = 0; step < 90; step += 1) {
+  for (let step = 0; step < 250; step += 1) {
     await page.keyboard.press("Tab");
     reached.add(await page.evaluate(() => {
       const at = document.activeElement;
@@ -111,7 +111,7 @@ test("Tab reaches every part and is never trapped", async ({ page }) => {
 
 test("views survive reloading and Back; links never hold the token", async ({ page }) => {
   await open(page, "anthill", "t=1332409000..1368409000");
-  await page.getByRole("tab", { name: "Ticks" }).click();
+  await page.getByRole("tab", { name: "Ticks", exact: true }).click();
   const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
   await field.fill("name=AntUpdate");
   await expect(page.locator(".search-result")).toContainText("hits");
@@ -121,7 +121,7 @@ test("views survive reloading and Back; links never hold the token", async ({ pa
   await page.reload();
   await drawn(page);
   await expect(field).toHaveValue("name=AntUpdate");
-  await expect(page.getByRole("tab", { name: "Ticks" })).toHaveAttribute("aria-selected", "true");
+  await expect(page.getByRole("tab", { name: "Ticks", exact: true })).toHaveAttribute("aria-selected", "true");
   expect(await windowText(page)).toBe(before);
   await page.keyboard.press("0");
   await expect.poll(() => windowText(page)).not.toBe(before);

@@ -123,7 +123,7 @@ test("names from a trace are text, whatever is in them", async ({ page }) => {
 test("at 200 % nothing is cut off: the smallest layout has the same content", async ({ page }) => {
   await page.setViewportSize({ width: 960, height: 540 });
   await open(page, "anthill");
-  await page.getByRole("tab", { name: "Ticks" }).click();
+  await page.getByRole("tab", { name: "Ticks", exact: true }).click();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(960);
   await accessible(page, "960 × 540");
 });

@@ -73,10 +73,7 @@ test("pictures", async ({ page }) => {
   await page.getByRole("button", { name: "List" }).click();
   await draw(page, "6-search");
   await page.keyboard.press("Escape");
-  await open(page, "cut");
-  await page.getByRole("tab", { name: "Notices" }).click();
-  await draw(page, "7-cut-file");
   await page.keyboard.press("Control+KeyK");
   await page.keyboard.type("tick");
-  await draw(page, "8-palette");
+  await draw(page, "7-palette");
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { logBins, logShare, roundScale } from "../src/panels/histogram";
 import { hexRows, shownField } from "../src/panels/inspector/fields";
 import { editDistance, nameInFilter, nearestName } from "../src/panels/nearest";
-import { headline, notShown, repairCommand } from "../src/panels/notices";
+import { headline, isLossy, notShown, repairCommand } from "../src/panels/notices";
 import { quoted } from "../src/panels/slowest";
 import type { FieldView, Notice, Notices } from "../src/protocol/types";
 
@@ -76,6 +76,11 @@ const none: Notices = { notices: [], losses: [], missingTicks: { count: 0, place
 describe("notices in words", () => {
   it("say where a cut recording stops", () => {
     expect(headline({ ...none, notices: [notice({ code: "truncated" })] }, 251_200_000_000)).toBe("The recording stops at 4\u202fmin 11.2\u202fs");
+  });
+  it("stand in a bar only when something is missing", () => {
+    expect(isLossy({ ...none, notices: [notice({ severity: "info", code: "no-checksums" })] })).toBe(false);
+    expect(isLossy({ ...none, notices: [notice({})] })).toBe(true);
+    expect(isLossy({ ...none, missingTicks: { count: 3, places: 1 } })).toBe(true);
   });
   it("count what is not shown", () => {
     const losses = [{ atNs: 1, records: 12, marker: "typhon.dropped_records" }, { atNs: 2, records: 300, marker: "typhon.dropped_records" }];

@@ -6,7 +6,7 @@ import { visible } from "../format";
 import { setLayout } from "../state/actions";
 import { closeSession, openFile } from "../state/sessions";
 import { activeSession, connection, lastProblem, meta, notices } from "../state/store";
-import { headline, total } from "./notices";
+import { headline, isLossy, total } from "./notices";
 import { Repair } from "./Notices";
 
 function Bar(props: { title: string; detail?: string | undefined; children?: ComponentChildren; dismiss?: () => void; isUrgent?: boolean }) {
@@ -56,7 +56,7 @@ function DiskBar() {
 function LossBar() {
   const dismissed = useSignal<string | null>(null);
   const [all, session, facts] = [notices.value, activeSession.value, meta.value];
-  if (all === null || session === null || facts === null || total(all) === 0 || dismissed.value === session.id) return null;
+  if (all === null || session === null || facts === null || !isLossy(all) || dismissed.value === session.id) return null;
   const first = all.notices.find(({ severity }) => severity !== "info") ?? all.notices[0];
   const text = total(all) === 1 ? "1 notice" : `${total(all)} notices`;
   return (

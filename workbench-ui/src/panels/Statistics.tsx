@@ -167,7 +167,7 @@ function useStepping(by: StatsBy, identity: string) {
 export function Statistics() {
   const by = useSignal<StatsBy>("name");
   const chosen = useSignal<string | null>(null);
-  const isWide = useMedia("(min-width: 1440px)");
+  const isWide = useMedia("(min-width: 1800px)");
   const window = tableWindow.value;
   const filter = tableFilter.value;
   const identity = `${sessionApi.value?.id}/${by.value}/${window?.fromNs}/${window?.toNs}/${filter}`;

@@ -35,6 +35,11 @@ export function headline(notices: Notices, endNs: number): string {
   return first === undefined ? "" : first.message;
 }
 
+/** Is something missing, or was the end not written? What is only worth knowing stays in the list. */
+export function isLossy({ notices, losses, missingTicks }: Notices): boolean {
+  return losses.length > 0 || missingTicks.count > 0 || notices.some(({ severity, code }) => severity !== "info" || code === "not-closed-cleanly");
+}
+
 /** Lines of the list. */
 export function total({ notices, losses, missingTicks, capped }: Notices): number {
   return notices.length + losses.length + (missingTicks.count > 0 ? 1 : 0) + capped.length;

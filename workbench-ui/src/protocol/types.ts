@@ -226,7 +226,8 @@ export interface EventDetail {
   spanId: string | null;
   parentSpanId: string | null;
   traceId: string | null;
-  site: { id: number; file: string; line: number; method: string; hasSource: boolean } | null;
+  /** File, line and method are null where the tables do not tell. */
+  site: { id: number; file: string | null; line: number | null; method: string | null; hasSource: boolean } | null;
   fields: FieldView[];
   /** The innermost first. */
   parents: RelatedSpan[];

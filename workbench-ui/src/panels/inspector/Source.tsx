@@ -13,13 +13,11 @@ export function SourceOf({ of }: { of: EventDetail }) {
   if (site === null) return null;
   const source = answer.value;
   const lines = source?.lines.map((text, at) => ({ number: source.firstLine + at, text })) ?? [];
-  const near = lines.filter(({ number }) => Math.abs(number - site.line) <= AROUND);
+  const near = lines.filter(({ number }) => Math.abs(number - (site.line ?? 0)) <= AROUND);
   return (
     <Section title="Source">
-      <p class="source-path mono" title={visible(site.file)}>
-        {visible(site.file)}:{site.line}
-      </p>
-      <p class="text-2">in {visible(site.method)}</p>
+      <p class="source-path mono">{site.file === null ? `site ${site.id}, not in the tables` : `${visible(site.file)}:${site.line ?? "?"}`}</p>
+      {site.method !== null && site.method !== "" && <p class="text-2">in {visible(site.method)}</p>}
       {near.length > 0 ? (
         <pre class="source-lines">
           {near.map(({ number, text }) => (
@@ -30,7 +28,7 @@ export function SourceOf({ of }: { of: EventDetail }) {
           ))}
         </pre>
       ) : (
-        <p class="text-3">{answer.problem ? visible(answer.problem.detail) : site.hasSource ? "" : "Start typhon ui with --source-root to preview the lines around it."}</p>
+        site.file !== null && <p class="text-3">{answer.problem ? visible(answer.problem.detail) : site.hasSource ? "" : "Start typhon ui with --source-root to preview the lines around it."}</p>
       )}
     </Section>
   );

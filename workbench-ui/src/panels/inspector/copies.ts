@@ -22,7 +22,7 @@ export function eventText(event: EventDetail): string {
     const { text, aside } = shownField(field);
     lines.push([field.name, aside === "" ? text : `${text} ${aside}`]);
   }
-  if (event.site) lines.push(["source", `${visible(event.site.file)}:${event.site.line} ${visible(event.site.method)}`]);
+  if (event.site?.file) lines.push(["source", `${visible(event.site.file)}:${event.site.line ?? "?"} ${visible(event.site.method ?? "")}`.trimEnd()]);
   const width = Math.max(...lines.map(([name]) => name.length));
   return `${visible(event.name)}\n${lines.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join("\n")}\n`;
 }
