@@ -1,5 +1,7 @@
 //! `API.md` tells the truth, and what a hostile trace says stays text.
 
+#![allow(clippy::unwrap_used, reason = "a panic is what a test fails with")]
+
 mod common;
 
 use common::Running;

@@ -1,5 +1,7 @@
 //! Who gets in, and what they get (brief 11 §6, invariant 11): forged requests, each of which must fail.
 
+#![allow(clippy::unwrap_used, reason = "a panic is what a test fails with")]
+
 mod common;
 
 use common::{Running, corpus, heard, say};

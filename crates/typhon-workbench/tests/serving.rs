@@ -1,5 +1,7 @@
 //! What the page lives on: tiles, progress, filters, sessions, under load and when things go wrong.
 
+#![allow(clippy::unwrap_used, reason = "a panic is what a test fails with")]
+
 mod common;
 
 use common::{Running, corpus, eventually, heard, say};

@@ -1,6 +1,7 @@
 //! A server in this process, and the least of a browser: requests byte by byte, so that they can be forged.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a panic is what a test fails with")]
 
 use serde_json::Value;
 use std::io::{Read, Write};
