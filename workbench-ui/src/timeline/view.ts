@@ -69,7 +69,9 @@ export class TimelineView {
   private lastFrameMs = 0;
   private movedMs = 0;
   private restTimer: number | undefined;
-  private lastAxis = "";
+  private pannedMs = 0;
+  private lastScale = "";
+  private lastFromNs = 0;
   private lanesKey = "";
   private stops: (() => void)[] = [];
   measures: Measures & { ruler: number; ticks: number; overload: number; minimap: number } = {
@@ -222,10 +224,13 @@ export class TimelineView {
 
   /** Notes when the view moves; draws once more when it has come to rest. */
   private noteMotion(axis: Axis): void {
-    const key = `${axis.nsPerPx}/${axis.ratio}`;
-    if (key === this.lastAxis) return;
-    this.lastAxis = key;
-    this.movedMs = performance.now();
+    const now = performance.now();
+    const scale = `${axis.nsPerPx}/${axis.ratio}`;
+    if (scale === this.lastScale && axis.fromNs === this.lastFromNs) return;
+    this.pannedMs = now;
+    // Bitmaps depend on the scale alone.
+    if (scale !== this.lastScale) this.movedMs = now;
+    [this.lastScale, this.lastFromNs] = [scale, axis.fromNs];
     window.clearTimeout(this.restTimer);
     this.restTimer = window.setTimeout(() => this.requestDraw(), STILL_MS + 5);
   }
@@ -406,7 +411,7 @@ export class TimelineView {
 
   /** What is worked out when the view is still. */
   private afterDraw(scene: Scene): void {
-    if (!this.isStill()) return;
+    if (performance.now() - this.pannedMs < STILL_MS) return;
     const wishes: { lane: number; row: number; index: number; px: number }[] = [];
     for (const track of visibleTracks(scene)) {
       const { lane } = track;
