@@ -31,7 +31,9 @@ test("without a mouse: the slowest tick, what ran in it, its inspector, and back
   const inspector = page.locator(".inspector[data-event]");
   await expect(inspector).toBeVisible();
   const first = await inspector.getAttribute("data-event");
+  const cell = await page.getByRole("grid", { name: "Tracks" }).getAttribute("aria-activedescendant");
   await page.keyboard.press("ArrowRight");
+  await expect(page.getByRole("grid", { name: "Tracks" })).not.toHaveAttribute("aria-activedescendant", cell ?? "");
   await page.keyboard.press("Enter");
   await expect(inspector).not.toHaveAttribute("data-event", first ?? "");
   await page.goBack();

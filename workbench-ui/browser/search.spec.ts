@@ -1,16 +1,17 @@
 import { count } from "../src/format";
 import { exportedRows, expect, grid, open, test } from "./page";
-import { dump } from "./traces";
+import { dump, json, pathOf } from "./traces";
 
 const FILTERS = ["name=AntUpdate", "kind=Ecs* dur>100us", "thread~Worker dur>50us", "tick=9", "field.resultCount>100 | kind=GcStart", "AntUpdate !dur>1ms"];
 
-test("hits are those of typhon trace dump --where, counted exactly", async ({ page }) => {
+test("hits are counted exactly, as typhon trace stats --where counts them", async ({ page }) => {
   await open(page, "anthill");
   await page.keyboard.press("/");
   const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
   await expect(field).toBeFocused();
   for (const filter of FILTERS) {
-    const expected = dump("anthill", "--where", filter).length;
+    const { rows } = json("trace", "stats", pathOf("anthill"), "--where", filter, "--by", "kind", "--top", "0");
+    const expected = rows.reduce((sum: number, row: { count: number }) => sum + row.count, 0);
     await field.fill(filter);
     await expect(page.locator(".search-result"), filter).toContainText(`${count(expected)} ${expected === 1 ? "hit" : "hits"}`);
   }
