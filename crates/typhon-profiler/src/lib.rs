@@ -58,6 +58,7 @@ mod program;
 pub mod session;
 #[cfg(not(loom))]
 mod site;
+mod stage;
 mod switch;
 mod sync;
 #[cfg(not(loom))]

@@ -4,13 +4,12 @@
 use crate::drain::markers::RESERVED_NAMES;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use typhon_trace::event::MAX_NAME_BYTES;
 
 /// Names per process; the file writer uses the ids above for its own.
 const MAX_NAMES: usize = 65_531;
 /// Prefix of the profiler's own names.
 const RESERVED_PREFIX: &str = "typhon.";
-/// Longest name in bytes; the file format counts them in one byte.
-const MAX_NAME_BYTES: usize = 255;
 
 /// A name that instants can carry, for the life of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

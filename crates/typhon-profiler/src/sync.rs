@@ -6,11 +6,42 @@
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
-pub(crate) use loom::sync::{Mutex, MutexGuard};
+pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(loom)]
+pub(crate) use loom::thread;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[cfg(not(loom))]
-pub(crate) use std::sync::{Mutex, MutexGuard};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(crate) use std::thread;
+
+/// Waits on `changed` as long as `waits` says so, at most `pause`.
+#[cfg(not(loom))]
+pub(crate) fn wait_while<'g, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'g, T>,
+    pause: std::time::Duration,
+    waits: impl FnMut(&mut T) -> bool,
+) -> MutexGuard<'g, T> {
+    let result = changed.wait_timeout_while(guard, pause, waits);
+    result.unwrap_or_else(std::sync::PoisonError::into_inner).0
+}
+
+/// Waits on `changed` if `waits` says so. Loom has no time: a pause is over when somebody notifies without a reason.
+#[cfg(loom)]
+pub(crate) fn wait_while<'g, T>(
+    changed: &Condvar,
+    mut guard: MutexGuard<'g, T>,
+    _pause: std::time::Duration,
+    mut waits: impl FnMut(&mut T) -> bool,
+) -> MutexGuard<'g, T> {
+    if waits(&mut guard) {
+        changed.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+    } else {
+        guard
+    }
+}
 
 /// A mistake planted in the protocol, so that a model can show that it would be found (names without `T`/`M` as in
 /// the executable model of the protocol).
@@ -66,6 +97,14 @@ pub enum Fault {
     MaskOn,
     /// The consumer takes the changes of the mask before it drains.
     NotesFirst,
+    /// The consumer is woken for a stop before the stop is wished for.
+    WishLate,
+    /// The consumer ends without a last drain.
+    StopUndrained,
+    /// A pass counts for flushes that were wanted after it began.
+    TicketLate,
+    /// Start looks whether a session runs before it has the lock.
+    StartUnchecked,
 }
 
 /// Is this fault planted? Always `false`, and no code, outside the models.

@@ -6,6 +6,7 @@ mod common;
 
 use common::{Recorded, session};
 use typhon_profiler::events::{CheckpointCycle, SystemReady, TransactionCommit, TransactionRollback};
+use typhon_profiler::export::{Batch, ExportError, Exporter, SessionEnd, SessionStart};
 use typhon_profiler::{Ticks, emit, emit_completion, emit_root_span, emit_span, mark, name, span};
 use typhon_profiler::{TraceContext, set_trace_context};
 
@@ -216,4 +217,119 @@ fn b6_spans_carry_the_distributed_trace() {
     assert_eq!((of(20).trace_id, of(20).parent), (Some(context.trace_id), of(83).id));
     assert_eq!((of(21).trace_id, of(21).parent), (None, 0));
     assert_eq!(of(20).payload.len(), 9);
+}
+
+#[test]
+fn b5_span_ids_are_never_given_twice() {
+    let mut ids = std::collections::HashSet::new();
+    let mut last_of_slot = std::collections::HashMap::new();
+    for _ in 0..3 {
+        let (recorded, _) = session(common::ALL, || {
+            for _ in 0..5 {
+                // One after the other, so that they have the same slot.
+                std::thread::spawn(|| (0..10).for_each(|_| drop(span!(CheckpointCycle::default()))))
+                    .join()
+                    .unwrap();
+            }
+        });
+        for span in recorded.spans() {
+            assert_eq!(span.id >> 56, u64::from(span.slot));
+            assert!(ids.insert(span.id) && span.id != 0);
+            let last = last_of_slot.insert(span.slot, span.id);
+            assert!(
+                last.is_none_or(|last| last < span.id),
+                "the counter goes on across threads and sessions"
+            );
+        }
+    }
+    assert_eq!(ids.len(), 150);
+}
+
+#[test]
+fn b8_a_span_may_begin_in_one_function_and_end_in_another() {
+    struct Transaction(Option<typhon_profiler::Span<TransactionCommit>>);
+    impl Transaction {
+        fn on_begin(&mut self) {
+            self.0 = Some(span!(TransactionCommit::default()));
+        }
+
+        fn on_end(&mut self) {
+            self.0.take().unwrap().end_at(Ticks::now());
+        }
+    }
+    let (recorded, _) = session(common::ALL, || {
+        let mut transaction = Transaction(None);
+        transaction.on_begin();
+        drop(span!(CheckpointCycle::default()));
+        transaction.on_end();
+        drop(span!(TransactionRollback::default()));
+    });
+    let spans = recorded.spans();
+    let of = |kind: u8| spans.iter().find(|span| span.kind == kind).unwrap();
+    assert_eq!((of(83).parent, of(20).parent, of(21).parent), (of(20).id, 0, 0));
+    assert!(of(20).start <= of(83).start && of(83).end() <= of(20).end());
+}
+
+#[test]
+fn i3_instants_and_spans_of_a_thread_survive_the_end_of_its_chunks() {
+    let (recorded, outcome) = session(common::ALL, || {
+        std::thread::spawn(|| {
+            // About 40 chunks.
+            for system_idx in 0..40_000 {
+                let _span = span!(TransactionCommit { tsn: i64::from(system_idx), ..Default::default() });
+                emit(|| SystemReady { system_idx, ..Default::default() });
+            }
+        })
+        .join()
+        .unwrap();
+    });
+    assert_eq!((outcome.report.dropped_records, recorded.losses()), (0, 0));
+    let instants: Vec<u16> = recorded
+        .of_kind(4)
+        .iter()
+        .map(|row| u16::from_le_bytes(row.payload[..2].try_into().unwrap()))
+        .collect();
+    assert_eq!(instants, (0..40_000).collect::<Vec<_>>());
+    assert_eq!(recorded.of_kind(20).len(), 40_000);
+}
+
+/// Refuses to begin.
+struct Refusing;
+
+impl Exporter for Refusing {
+    fn name(&self) -> &str {
+        "refusing"
+    }
+
+    fn init(&mut self, _: &SessionStart) -> Result<(), ExportError> {
+        Err(ExportError::new("planned"))
+    }
+
+    fn process(&mut self, _: &Batch) -> Result<(), ExportError> {
+        unreachable!("it did not begin")
+    }
+
+    fn close(&mut self, _: &SessionEnd) -> Result<(), ExportError> {
+        unreachable!("it did not begin")
+    }
+}
+
+#[test]
+fn i9_a_start_that_fails_leaves_nothing_running() {
+    let _turn = common::turn();
+    let (first, trace) = typhon_profiler::export::MemoryExporter::new();
+    let options = typhon_profiler::session::SessionOptions {
+        mask: common::mask(common::ALL),
+        exporters: vec![Box::new(first), Box::new(Refusing)],
+        ..Default::default()
+    };
+    let error = typhon_profiler::session::start(options).unwrap_err();
+    assert_eq!(error.to_string(), "exporter refusing could not start: planned");
+    assert!(!typhon_profiler::session::is_running() && typhon_profiler::session::stop().is_none());
+    assert!(!span!(CheckpointCycle::default()).is_recorded());
+    assert_eq!(trace.blocks().len(), 0);
+
+    let running = common::start_unlocked(common::ALL);
+    drop(span!(CheckpointCycle::default()));
+    assert_eq!(common::stop(running).0.spans().len(), 1);
 }

@@ -10,7 +10,7 @@
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use typhon_profiler::model::{Fault, Model, plant};
+use typhon_profiler::model::{Fault, Model, ModelProcess, plant};
 
 /// Checks the protocol, then that each fault is found.
 fn holds_and_finds(
@@ -253,4 +253,57 @@ fn three_sessions(model: &Arc<Model>, work: fn(&Model)) {
     consumer.start();
     consumer.stop();
     consumer.check();
+}
+
+#[test]
+fn b29_what_was_made_before_a_stop_is_in_its_file() {
+    holds_and_finds(3, &[Fault::WishLate, Fault::StopUndrained], || {
+        let process = ModelProcess::new(1, 3);
+        assert!(process.start());
+        let producer = thread::spawn(move || {
+            let mut thread = process.thread(1);
+            thread.instant();
+            process.end_pause();
+            thread.instant();
+        });
+        producer.join().unwrap();
+        assert!(process.stop() && !process.stop());
+        assert_eq!(process.check(), 0, "made and discarded");
+    });
+}
+
+#[test]
+fn i9_starts_and_stops_of_many_threads_take_turns() {
+    holds_and_finds(2, &[Fault::StartUnchecked, Fault::WishLate], || {
+        let process = ModelProcess::new(1, 3);
+        let other = thread::spawn(move || process.start());
+        let producer = thread::spawn(move || process.thread(1).instant());
+        let began = process.start();
+        let stopped = process.stop();
+        let other_began = other.join().unwrap();
+        producer.join().unwrap();
+        let stopped_again = process.stop();
+        let count = |yes: &[bool]| yes.iter().filter(|yes| **yes).count();
+        assert_eq!(count(&[began, other_began]), count(&[stopped, stopped_again]));
+        // Finds what came too late for the others.
+        assert!(process.start() && process.stop());
+        process.check();
+    });
+}
+
+#[test]
+fn a_flush_hands_on_everything_made_before_it() {
+    holds_and_finds(3, &[Fault::TicketLate], || {
+        let process = ModelProcess::new(1, 3);
+        assert!(process.start());
+        let producer = thread::spawn(move || {
+            let mut thread = process.thread(1);
+            process.end_pause();
+            thread.instant();
+            process.flush(&thread);
+        });
+        producer.join().unwrap();
+        assert!(process.stop());
+        process.check();
+    });
 }

@@ -100,6 +100,9 @@ fn b15_tiny_budget_loses_and_says_so() {
     assert_eq!(recorded.events() + recorded.losses(), emitted.into_inner());
     assert!(recorded.losses() > 0);
     assert_eq!(report.dropped_records, recorded.losses());
+    let mut orphans = 0;
+    recorded.each_with_thread(|row, thread| orphans += u64::from(row.kind == 20 && thread.is_none()));
+    assert_eq!(orphans, 0, "B-13: without room for its name a thread has no slot");
 }
 
 /// Says what it was told to, batch by batch.

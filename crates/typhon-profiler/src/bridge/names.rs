@@ -8,10 +8,10 @@ use std::fmt::{self, Write};
 use std::hash::Hash;
 use std::sync::{PoisonError, RwLock};
 
+use typhon_trace::event::MAX_NAME_BYTES;
+
 use crate::{NameId, name};
 
-/// Longest name of a span or an instant in the trace, in bytes.
-pub(super) const NAME_BYTES_MAX: usize = 255;
 /// Different messages of one call site that get a name of their own.
 const NAMES_PER_CALLSITE: usize = 32;
 /// Names of all call sites together; the others are the application's.
@@ -39,7 +39,7 @@ impl NameText {
 
 impl fmt::Write for NameText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = NAME_BYTES_MAX - self.0.len();
+        let room = MAX_NAME_BYTES - self.0.len();
         let fits = text.floor_char_boundary(room);
         self.0.push_str(&text[..fits]);
         if fits == text.len() { Ok(()) } else { Err(fmt::Error) }

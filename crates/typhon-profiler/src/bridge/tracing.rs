@@ -156,7 +156,7 @@ impl BridgedSpan {
             SpanName::Plain(name) => name,
             SpanName::WithFields(name) => &**name,
         };
-        NamedSpan { name: &name[..name.floor_char_boundary(super::names::NAME_BYTES_MAX)] }
+        NamedSpan { name }
     }
 }
 

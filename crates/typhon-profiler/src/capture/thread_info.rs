@@ -1,12 +1,11 @@
 //! Who a slot belongs to, and the `ThreadInfo` record (kind 77) that tells readers.
 #![forbid(unsafe_code)]
 
+use typhon_trace::event::MAX_NAME_BYTES;
 use typhon_trace::record::RECORD_HEADER_BYTES;
 
 /// Kind id of `ThreadInfo`.
 pub(crate) const THREAD_INFO: u8 = 77;
-/// Longest thread name kept, in bytes.
-const MAX_NAME_BYTES: usize = 255;
 
 /// What a thread is for, as the trace format numbers it (brief 02 B-13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -9,6 +9,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
+use super::in_use::Turn;
 use super::name::{CAPTURE_EXTENSION, time_of_name};
 use super::policy::{POLICY_FILE, RetentionPolicy};
 use crate::config::{Fault, FaultCode, Origin};
@@ -127,6 +128,7 @@ pub fn plan(inventory: &Inventory, policy: &RetentionPolicy) -> Plan {
 
 /// Deletes what a directory's own policy allows to go. Everything that goes wrong is a fault, never an error.
 pub fn prune(directory: &Path, faults: &mut Vec<Fault>) -> RetentionReport {
+    let _turn = Turn::in_folder(directory);
     let policy = RetentionPolicy::of_directory(directory, faults);
     let inventory = inventory(directory).unwrap_or_else(|error| {
         let problem = format!("{} cannot be listed ({error})", directory.display());

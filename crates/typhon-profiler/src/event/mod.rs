@@ -99,22 +99,40 @@ struct Open<E> {
 
 impl<E: SpanEvent> Span<E> {
     /// Begins a span; for a call site without the macro.
+    ///
+    /// Each way out makes a guard of its own, in the caller's frame: were the two put together first, a call site whose
+    /// kind is off would copy a whole guard of nothing.
     #[inline(always)]
     pub fn begin(site: &'static Site, event: impl FnOnce() -> E) -> Self {
-        let open = if is_recorded::<E>() { Open::begin(site, event) } else { None };
-        Self { open, not_send: PhantomData }
+        if is_recorded::<E>() {
+            let event = event();
+            if let Some(span) = local::producer().begin_span(ThisThread) {
+                return Self::of(Open { event, span, site: site.id().into(), start: Ticks::now() });
+            }
+        }
+        Self { open: None, not_send: PhantomData }
+    }
+
+    #[inline(always)]
+    fn of(open: Open<E>) -> Self {
+        Self { open: Some(open), not_send: PhantomData }
     }
 
     /// Begins the work of a system at a moment that the caller has taken; the record names the code of the system, as
     /// with [`emit_system_span`]. For schedulers, which need the moments of their systems themselves.
     #[inline(always)]
     pub fn begin_system(system: u16, start: Ticks, event: impl FnOnce() -> E) -> Self {
-        let begin = || {
-            let span = local::producer().begin_span(ThisThread)?;
-            Some(Open { event: event(), span, site: system_site(system).unwrap_or(0).into(), start })
-        };
-        let open = if is_recorded::<E>() { begin() } else { None };
-        Self { open, not_send: PhantomData }
+        if is_recorded::<E>()
+            && let Some(span) = local::producer().begin_span(ThisThread)
+        {
+            return Self::of(Open {
+                event: event(),
+                span,
+                site: system_site(system).unwrap_or(0).into(),
+                start,
+            });
+        }
+        Self { open: None, not_send: PhantomData }
     }
 
     /// Ends the span at a moment that the caller has taken, not before its start.
@@ -156,14 +174,6 @@ impl<E: SpanEvent> Drop for Span<E> {
 }
 
 impl<E: SpanEvent> Open<E> {
-    /// Inlined: a copy of the whole on the way out would take longer than all the rest.
-    #[inline(always)]
-    fn begin(site: &'static Site, event: impl FnOnce() -> E) -> Option<Self> {
-        let event = event();
-        let span = local::producer().begin_span(ThisThread)?;
-        Some(Self { event, span, site: site.id().into(), start: Ticks::now() })
-    }
-
     /// Out of line: what stays at a call site, twice where the work inside may panic, is one test.
     /// By reference, since copies of what was just written in smaller pieces wait for it.
     #[inline(never)]

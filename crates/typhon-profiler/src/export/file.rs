@@ -1,7 +1,7 @@
 //! The trace file.
 #![forbid(unsafe_code)]
 
-use super::{Batch, ExportError, Exporter, SessionEnd, SessionStart, names};
+use super::{Batch, ExportError, Exporter, SessionEnd, SessionStart, is_full, names};
 use crate::destination::create_in_use;
 use crate::program::{Program, SYSTEM_SITES, SystemSource};
 use crate::site::SiteInfo;
@@ -129,7 +129,12 @@ impl<S: TraceSink + Send> Exporter for FileExporter<S> {
     }
 
     fn process(&mut self, batch: &Batch) -> Result<(), ExportError> {
-        self.write(batch)
+        self.write(batch).map_err(|mut error| {
+            if let Some(sites) = &self.sites_path {
+                error.message = format!("{}: {}", sites.with_extension("").display(), error.message);
+            }
+            error
+        })
     }
 
     fn describe(&mut self, program: &Arc<Program>) -> Result<(), ExportError> {
@@ -198,8 +203,7 @@ fn sites_path(trace: &Path) -> PathBuf {
 }
 
 fn io_error(action: &str, path: &Path, error: std::io::Error) -> ExportError {
-    let storage_full =
-        matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
+    let storage_full = is_full(error.kind());
     let message = format!("cannot {action} {}: {error}", path.display());
     ExportError { message, storage_full, source: Some(Box::new(error)) }
 }

@@ -15,6 +15,7 @@ pub use memory::{MemoryExporter, MemoryTrace};
 use crate::program::Program;
 use crate::site::SiteInfo;
 use std::error::Error;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -38,14 +39,17 @@ impl ExportError {
     }
 }
 
+/// Is there no room, so that trying again is of no use?
+fn is_full(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+}
+
 impl From<typhon_trace::TraceError> for ExportError {
     fn from(error: typhon_trace::TraceError) -> Self {
-        let storage_full = matches!(
-            &error,
-            typhon_trace::TraceError::Io { source, .. }
-                if matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
-        );
-        Self { message: error.to_string(), storage_full, source: Some(Box::new(error)) }
+        let storage_full =
+            matches!(&error, typhon_trace::TraceError::Io { source, .. } if is_full(source.kind()));
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        Self { message: format!("{error}{cause}"), storage_full, source: Some(Box::new(error)) }
     }
 }
 

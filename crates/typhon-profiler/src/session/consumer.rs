@@ -1,14 +1,15 @@
 //! The consumer's thread.
 #![forbid(unsafe_code)]
 
-use super::{SWITCH, lock};
+use super::{ExporterReport, SWITCH, SessionReport};
 use crate::capture::thread_info::{ThreadKind, ThreadLabel};
 use crate::clock::{Clock, ClockMap, Ticks};
 use crate::drain::Drain;
 use crate::drain::batch::Batch;
 use crate::export::queue::Queue;
+use crate::stage::{Control, Work};
 use crate::{local, names, thread};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Name of the thread.
@@ -19,79 +20,23 @@ const MAX_BATCH_AGE_NS: i64 = 100_000_000;
 const MAX_PAUSE: Duration = Duration::from_millis(10);
 /// Time between two readings of the clock, and between two searches for dead threads.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
+const HOUSEKEEPING_AT_FIRST: Duration = Duration::from_millis(1);
 /// Durations below zero after which the counter is not trusted any more.
 const MAX_CLAMPED: u64 = 3;
 /// Free chunks that are kept warm ahead of the producers.
 const WARM_AHEAD: u32 = 16;
-
-/// What others ask of the consumer.
-#[derive(Debug)]
-pub(super) struct Control {
-    wishes: Mutex<Wishes>,
-    changed: Condvar,
-    cadence: Duration,
-    queues: Vec<Arc<Queue>>,
-}
-
-#[derive(Debug, Default)]
-struct Wishes {
-    /// Stop, and have everything handed over by then.
-    stop: Option<Instant>,
-    flushes_wanted: u64,
-    flushes_done: u64,
-}
-
-impl Control {
-    pub(super) fn new(cadence: Duration, queues: Vec<Arc<Queue>>) -> Self {
-        Self { wishes: Mutex::default(), changed: Condvar::new(), cadence, queues }
-    }
-
-    pub(super) fn stop(&self, deadline: Instant) {
-        lock(&self.wishes).stop = Some(deadline);
-        self.changed.notify_all();
-    }
-
-    pub(super) fn flush(&self, deadline: Instant) -> bool {
-        let mut wishes = lock(&self.wishes);
-        wishes.flushes_wanted += 1;
-        let ticket = wishes.flushes_wanted;
-        self.changed.notify_all();
-        let left = deadline.saturating_duration_since(Instant::now());
-        let (wishes, timeout) = self
-            .changed
-            .wait_timeout_while(wishes, left, |wishes| wishes.flushes_done < ticket && wishes.stop.is_none())
-            .unwrap_or_else(PoisonError::into_inner);
-        drop(wishes);
-        !timeout.timed_out() && self.queues.iter().all(|queue| queue.wait_idle(deadline))
-    }
-
-    /// Waits for a wish, at most `pause`.
-    fn wait(&self, pause: Duration) -> (Option<Instant>, u64) {
-        let wishes = lock(&self.wishes);
-        let (wishes, _) = self
-            .changed
-            .wait_timeout_while(wishes, pause, |wishes| {
-                wishes.stop.is_none() && wishes.flushes_wanted == wishes.flushes_done
-            })
-            .unwrap_or_else(PoisonError::into_inner);
-        (wishes.stop, wishes.flushes_wanted)
-    }
-
-    fn flushed(&self, ticket: u64) {
-        lock(&self.wishes).flushes_done = ticket;
-        self.changed.notify_all();
-    }
-}
 
 /// The consumer's label in the trace.
 pub(super) fn label() -> ThreadLabel {
     ThreadLabel { name: NAME.to_owned(), kind: ThreadKind::Other, ..ThreadLabel::default() }
 }
 
+/// The consumer of the process, with what it needs for the session at hand.
 pub(super) struct Consumer {
     drain: Drain<'static>,
     map: ClockMap,
-    control: Arc<Control>,
+    queues: Vec<Arc<Queue>>,
+    cadence: Duration,
     housekeeping_due: Instant,
     /// Grows from a millisecond, so that the first readings soon give a good rate.
     housekeeping_pause: Duration,
@@ -99,76 +44,41 @@ pub(super) struct Consumer {
 }
 
 impl Consumer {
-    pub(super) fn new(drain: Drain<'static>, map: ClockMap, control: Arc<Control>) -> Self {
-        let housekeeping_pause = Duration::from_millis(1);
+    pub(super) fn new(cadence: Duration) -> Self {
         Self {
-            drain,
-            map,
-            control,
-            housekeeping_due: Instant::now() + housekeeping_pause,
-            housekeeping_pause,
+            drain: Drain::new(local::capture()),
+            map: Clock::get().map(),
+            queues: Vec::new(),
+            cadence,
+            housekeeping_due: Instant::now(),
+            housekeeping_pause: HOUSEKEEPING_AT_FIRST,
             warm: super::WARM_CHUNKS,
         }
     }
 
-    /// Runs rounds until a stop is wished for, then drains to the end.
-    pub(super) fn run(mut self) -> (Drain<'static>, ClockMap) {
-        let mut pause = self.control.cadence;
-        loop {
-            let (stop, flush) = self.control.wait(pause);
-            if let Some(deadline) = stop {
-                self.drain_all(deadline);
-                return (self.drain, self.map);
-            }
-            let bytes = self.pass();
-            let now_ns = self.now_ns();
-            let must_flush = flush > lock(&self.control.wishes).flushes_done;
-            if must_flush || self.drain.batch_age_ns(now_ns).is_some_and(|age| age >= MAX_BATCH_AGE_NS) {
-                self.cut(None);
-            }
-            if must_flush {
-                self.control.flushed(flush);
-            }
-            self.keep_house();
-            pause = if bytes > 0 {
-                self.control.cadence
-            } else {
-                (pause * 2).min(MAX_PAUSE.max(self.control.cadence))
-            };
-        }
+    /// Reads the clock anew, for a session that begins now; its time in nanoseconds.
+    pub(super) fn follow_clock(&mut self) -> i64 {
+        Clock::get().follow(&mut self.map);
+        self.map.forget_residual();
+        self.now_ns()
     }
 
-    /// Rounds until every slot was found empty once; returns the bytes taken.
-    fn pass(&mut self) -> usize {
-        let mut bytes = 0;
-        loop {
-            let round = self.round(false, None);
-            bytes += round.bytes;
-            if !round.more || lock(&self.control.wishes).stop.is_some() {
-                break;
-            }
-        }
-        let changes = SWITCH.take_changes();
-        self.with_sink(None, |drain, map, sink| drain.mark_changes(&changes, map, sink));
-        bytes
+    /// Begins a session, before it is armed.
+    pub(super) fn begin_session(&mut self, queues: Vec<Arc<Queue>>, cadence: Duration, start_ns: i64) {
+        (self.queues, self.cadence) = (queues, cadence);
+        self.housekeeping_pause = HOUSEKEEPING_AT_FIRST;
+        self.housekeeping_due = Instant::now() + HOUSEKEEPING_AT_FIRST;
+        self.warm = super::WARM_CHUNKS;
+        self.drain.begin_session(&label(), start_ns);
     }
 
-    /// The last drain: rounds until one finds nothing, waiting for room in the queues, until the deadline.
-    fn drain_all(&mut self, deadline: Instant) {
-        loop {
-            let round = self.round(true, Some(deadline));
-            if !round.more && round.bytes == 0 {
-                break;
-            }
-            if Instant::now() >= deadline {
-                let now_ns = self.now_ns();
-                self.with_sink(Some(deadline), |drain, _, sink| drain.give_up_rest(now_ns, sink));
-                break;
-            }
-        }
-        let changes = SWITCH.take_changes();
-        self.with_sink(Some(deadline), |drain, map, sink| drain.mark_changes(&changes, map, sink));
-        self.cut(Some(deadline));
+    /// What the session did, after it.
+    pub(super) fn report(&self, exporters: Vec<ExporterReport>) -> SessionReport {
+        SessionReport::new(&self.drain, &self.map, exporters)
+    }
+
+    pub(super) fn now_ns(&self) -> i64 {
+        self.map.to_ns(Ticks::now().raw())
     }
 
     fn round(&mut self, last: bool, deadline: Option<Instant>) -> crate::drain::Round {
@@ -188,7 +98,7 @@ impl Consumer {
         deadline: Option<Instant>,
         work: impl FnOnce(&mut Drain<'static>, &ClockMap, &mut dyn FnMut(Batch)) -> R,
     ) -> R {
-        let queues = &self.control.queues;
+        let queues = &self.queues;
         let mut sink = |batch: Batch| {
             let batch = Arc::new(batch);
             queues.iter().for_each(|queue| queue.offer(&batch, deadline));
@@ -196,8 +106,60 @@ impl Consumer {
         work(&mut self.drain, &self.map, &mut sink)
     }
 
-    fn now_ns(&self) -> i64 {
-        self.map.to_ns(Ticks::now().raw())
+    /// Touches the memory of chunks that the producers will take next.
+    fn warm_chunks(&mut self) {
+        let pool = local::capture().pool();
+        while self.warm < pool.limit() && pool.free_below(self.warm) < WARM_AHEAD {
+            pool.warm(self.warm, self.warm + 1);
+            self.warm += 1;
+        }
+    }
+}
+
+impl Work for Consumer {
+    /// Rounds until every slot was found empty once.
+    fn pass(&mut self, control: &Control) -> bool {
+        let mut bytes = 0;
+        loop {
+            let round = self.round(false, None);
+            bytes += round.bytes;
+            if !round.more || control.stops() {
+                break;
+            }
+        }
+        let changes = SWITCH.take_changes();
+        self.with_sink(None, |drain, map, sink| drain.mark_changes(&changes, map, sink));
+        bytes > 0
+    }
+
+    fn hand_on(&mut self, now: bool) {
+        let now_ns = self.now_ns();
+        if now || self.drain.batch_age_ns(now_ns).is_some_and(|age| age >= MAX_BATCH_AGE_NS) {
+            self.cut(None);
+        }
+    }
+
+    /// The last drain: rounds until one finds nothing, waiting for room in the queues, until the deadline.
+    fn finish(&mut self, deadline: Instant) {
+        loop {
+            let round = self.round(true, Some(deadline));
+            if !round.more && round.bytes == 0 {
+                break;
+            }
+            if Instant::now() >= deadline {
+                let now_ns = self.now_ns();
+                self.with_sink(Some(deadline), |drain, _, sink| drain.give_up_rest(now_ns, sink));
+                break;
+            }
+        }
+        let changes = SWITCH.take_changes();
+        self.with_sink(Some(deadline), |drain, map, sink| drain.mark_changes(&changes, map, sink));
+        self.cut(Some(deadline));
+        self.queues.clear();
+    }
+
+    fn pauses(&self) -> (Duration, Duration) {
+        (self.cadence, MAX_PAUSE)
     }
 
     fn keep_house(&mut self) {
@@ -215,15 +177,6 @@ impl Consumer {
         }
         if self.housekeeping_pause == HOUSEKEEPING {
             self.drain.retire_dead(thread::is_gone);
-        }
-    }
-
-    /// Touches the memory of chunks that the producers will take next.
-    fn warm_chunks(&mut self) {
-        let pool = local::capture().pool();
-        while self.warm < pool.limit() && pool.free_below(self.warm) < WARM_AHEAD {
-            pool.warm(self.warm, self.warm + 1);
-            self.warm += 1;
         }
     }
 }

@@ -7,11 +7,10 @@
 mod consumer;
 mod report;
 
-pub use report::{ExporterReport, SessionReport};
+pub use report::{ExporterReport, Losses, SessionReport};
 
 use crate::capture::{CONSUMER_SLOT, chunk::CHUNK_DATA_BYTES};
-use crate::clock::{Clock, ClockMap, Ticks};
-use crate::drain::Drain;
+use crate::clock::Ticks;
 use crate::export::queue::Queue;
 use crate::export::worker::Worker;
 use crate::export::{ExportError, Exporter, SessionEnd, SessionStart};
@@ -19,11 +18,11 @@ use crate::gates::KindMask;
 use crate::lifecycle::first_use;
 use crate::mask::GATE;
 use crate::program::Program;
+use crate::stage::Stage;
 use crate::switch::Switch;
 use crate::{fork, gauges, local, site, thread};
-use consumer::{Consumer, Control};
+use consumer::Consumer;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Chunks whose memory is touched before the mask is armed.
@@ -99,16 +98,13 @@ pub enum StartError {
 
 /// The session that runs, and what outlives it.
 struct State {
-    /// The consumer of the process; while a session runs, its thread has it.
-    idle: Option<(Drain<'static>, ClockMap)>,
-    running: Option<Running>,
+    stage: Stage<Consumer, Beside>,
     /// What is recorded, if somebody said so.
     program: Option<Arc<Program>>,
 }
 
-struct Running {
-    control: Arc<Control>,
-    consumer: JoinHandle<(Drain<'static>, ClockMap)>,
+/// What runs beside the consumer.
+struct Beside {
     exporters: Vec<RunningExporter>,
     companions: Vec<Box<dyn Companion>>,
     start_ns: i64,
@@ -125,7 +121,16 @@ struct RunningExporter {
     report: Arc<Mutex<ExporterReport>>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { idle: None, running: None, program: None });
+impl RunningExporter {
+    /// What it did so far.
+    fn report(&self) -> ExporterReport {
+        let mut report = lock(&self.report).clone();
+        report.dropped_records += self.queue.dropped().1;
+        report
+    }
+}
+
+static STATE: Mutex<State> = Mutex::new(State { stage: Stage::new(), program: None });
 static SWITCH: Switch = Switch::new();
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -154,17 +159,13 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
     }
     first_use::is_not_awaited();
     let mut state = lock(&STATE);
-    if state.running.is_some() {
+    if state.stage.is_running() {
         return Ok(Started::AlreadyRunning);
     }
     fork::watch();
     thread::set_main();
-    let clock = Clock::get();
-    let (mut drain, mut map) =
-        state.idle.take().unwrap_or_else(|| (Drain::new(local::capture()), clock.map()));
-    clock.follow(&mut map);
-    map.forget_residual();
-    let start_ns = map.to_ns(Ticks::now().raw());
+    let mut consumer = state.stage.take_idle().unwrap_or_else(|| Consumer::new(options.cadence));
+    let start_ns = consumer.follow_clock();
     prepare_chunks(options.buffer_budget_bytes);
 
     let begin = SessionStart {
@@ -178,42 +179,24 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
     let exporters = match result {
         Ok(exporters) => exporters,
         Err(error) => {
-            state.idle = Some((drain, map));
+            state.stage.put_back(consumer);
             return Err(error);
         }
     };
-    let control =
-        Arc::new(Control::new(options.cadence, exporters.iter().map(|one| Arc::clone(&one.queue)).collect()));
-    drain.begin_session(&consumer::label(), start_ns);
-    let parts = Arc::new(Mutex::new(Some((drain, map))));
-    match spawn_consumer(&control, Arc::clone(&parts)) {
-        Ok(consumer) => {
-            gauges::begin_session();
-            SWITCH.arm(&GATE.mask, options.mask);
-            let companions = Vec::new();
-            state.running = Some(Running { control, consumer, exporters, companions, start_ns });
-            Ok(Started::New)
-        }
-        Err(source) => {
-            state.idle = lock(&parts).take();
+    let queues = exporters.iter().map(|exporter| Arc::clone(&exporter.queue)).collect();
+    consumer.begin_session(queues, options.cadence, start_ns);
+    let beside = Beside { exporters, companions: Vec::new(), start_ns };
+    let arm = || {
+        gauges::begin_session();
+        SWITCH.arm(&GATE.mask, options.mask);
+    };
+    match state.stage.begin(consumer::NAME, consumer, beside, arm) {
+        Ok(()) => Ok(Started::New),
+        Err((source, Beside { exporters, .. })) => {
             finish_exporters(&exporters, SessionEnd { time_ns: start_ns, start_ns }, EXPORTER_BUDGET);
             Err(StartError::Thread { name: "the consumer".to_owned(), source })
         }
     }
-}
-
-type Parts = Arc<Mutex<Option<(Drain<'static>, ClockMap)>>>;
-
-/// The consumer's thread takes its parts out of `parts`, where they stay if it cannot be started.
-fn spawn_consumer(
-    control: &Arc<Control>,
-    parts: Parts,
-) -> std::io::Result<JoinHandle<(Drain<'static>, ClockMap)>> {
-    let control = Arc::clone(control);
-    std::thread::Builder::new().name(consumer::NAME.to_owned()).spawn(move || {
-        let (drain, map) = lock(&parts).take().expect("the parts were put in for this thread");
-        Consumer::new(drain, map, control).run()
-    })
 }
 
 fn prepare_chunks(budget_bytes: u64) {
@@ -267,8 +250,7 @@ fn finish_exporters(exporters: &[RunningExporter], end: SessionEnd, budget: Dura
     exporters.iter().for_each(|exporter| exporter.queue.close(end));
     let finished = exporters.iter().map(|exporter| {
         let in_time = exporter.queue.wait_abandoned(Instant::now() + budget);
-        let mut report = lock(&exporter.report).clone();
-        report.dropped_records += exporter.queue.dropped().1;
+        let mut report = exporter.report();
         if !in_time {
             report.error.get_or_insert_with(|| format!("not finished {} s after the stop", budget.as_secs()));
         }
@@ -279,8 +261,8 @@ fn finish_exporters(exporters: &[RunningExporter], end: SessionEnd, budget: Dura
 
 /// Has something stopped together with the session that runs. Without one, it is stopped at once.
 pub(crate) fn accompany(companion: Box<dyn Companion>) {
-    match &mut lock(&STATE).running {
-        Some(running) => running.companions.push(companion),
+    match lock(&STATE).stage.beside() {
+        Some(beside) => beside.companions.push(companion),
         None => companion.stop(Duration::ZERO),
     }
 }
@@ -315,35 +297,33 @@ struct Budgets {
 }
 
 fn stop_running(mut state: MutexGuard<'_, State>, budgets: Budgets) -> Option<SessionReport> {
-    let mut running = state.running.take()?;
     // Last in, first out; while records still count.
-    while let Some(companion) = running.companions.pop() {
-        companion.stop(budgets.companion);
-    }
-    SWITCH.disarm(&GATE.mask);
-    running.control.stop(Instant::now() + budgets.drain);
-    let (drain, map) = match running.consumer.join() {
-        Ok(parts) => parts,
-        Err(panic) => std::panic::resume_unwind(panic),
+    let stop_companions = |beside: &mut Beside| {
+        while let Some(companion) = beside.companions.pop() {
+            companion.stop(budgets.companion);
+        }
     };
-    let time_ns = map.to_ns(Ticks::now().raw());
-    let end = SessionEnd { time_ns, start_ns: running.start_ns };
-    let exporters = finish_exporters(&running.exporters, end, budgets.exporter);
-    let report = SessionReport::new(&drain, &map, exporters);
-    state.idle = Some((drain, map));
-    Some(report)
+    let disarm = || SWITCH.disarm(&GATE.mask);
+    let (consumer, beside) = state.stage.end(budgets.drain, stop_companions, disarm)?;
+    let end = SessionEnd { time_ns: consumer.now_ns(), start_ns: beside.start_ns };
+    let exporters = finish_exporters(&beside.exporters, end, budgets.exporter);
+    Some(consumer.report(exporters))
 }
 
-/// Drains everything recorded before the call and waits until the exporters have it; `false` when no session runs or
-/// that took longer than `patience`.
+/// Drains everything recorded before the call and waits until the exporters have it; `false` when no session runs,
+/// that took longer than `patience`, or the session was stopped meanwhile.
 pub fn flush(patience: Duration) -> bool {
     if fork::is_child() {
         return false;
     }
     let deadline = Instant::now() + patience;
-    let state = lock_until(&STATE, deadline);
-    let control = state.and_then(|state| state.running.as_ref().map(|running| Arc::clone(&running.control)));
-    control.is_some_and(|control| control.flush(deadline))
+    let Some(mut state) = lock_until(&STATE, deadline) else { return false };
+    let Some(control) = state.stage.control() else { return false };
+    let exporters = state.stage.beside().map(|beside| &beside.exporters);
+    let queues: Vec<_> =
+        exporters.into_iter().flatten().map(|exporter| Arc::clone(&exporter.queue)).collect();
+    drop(state);
+    control.flush(deadline) && queues.iter().all(|queue| queue.wait_idle(deadline))
 }
 
 /// See [`crate::describe`].
@@ -355,14 +335,25 @@ pub(crate) fn describe(program: Program) {
     // Under the lock, so that a session that starts meanwhile either begins with the description or is told.
     let mut state = lock(&STATE);
     state.program = Some(Arc::clone(&program));
-    if let Some(running) = &state.running {
-        running.exporters.iter().for_each(|exporter| exporter.queue.describe(Arc::clone(&program)));
+    if let Some(beside) = state.stage.beside() {
+        beside.exporters.iter().for_each(|exporter| exporter.queue.describe(Arc::clone(&program)));
     }
+}
+
+/// What was lost so far; may be asked at any time, also while a session runs. Waits while one is being started or
+/// stopped.
+pub fn losses() -> Losses {
+    if fork::is_child() {
+        return Losses::default();
+    }
+    let mut state = lock(&STATE);
+    let exporters = state.stage.beside().map(|beside| &beside.exporters);
+    Losses::new(exporters.into_iter().flatten().map(RunningExporter::report).collect())
 }
 
 /// Does a session run?
 pub fn is_running() -> bool {
-    !fork::is_child() && lock(&STATE).running.is_some()
+    !fork::is_child() && lock(&STATE).stage.is_running()
 }
 
 /// Records exactly these kinds from now on, while a session runs; every difference is marked in the trace. `false`,

@@ -34,20 +34,46 @@ pub struct SessionReport {
     pub exporters: Vec<ExporterReport>,
 }
 
-impl SessionReport {
-    pub(super) fn new(drain: &Drain<'_>, map: &ClockMap, exporters: Vec<ExporterReport>) -> Self {
-        let counts = drain.counts();
+/// Records that were lost, before the exporters since the process began, and by the exporters of the session that runs.
+/// No number goes back before the session ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Losses {
+    /// Per kind, records lost for want of memory.
+    pub by_kind: Vec<(u8, u64)>,
+    /// Records of threads without a slot, and those made inside a record.
+    pub no_slot: u64,
+    /// The exporters of the session that runs, in the order of its options.
+    pub exporters: Vec<ExporterReport>,
+}
+
+impl Losses {
+    pub(super) fn new(exporters: Vec<ExporterReport>) -> Self {
         let capture = local::capture();
         let mut by_kind = vec![0; 256];
         capture.slots().iter().for_each(|slot| slot.add_dropped_by_kind(&mut by_kind));
+        let by_kind = (0..=u8::MAX).zip(by_kind).filter(|(_, count)| *count > 0).collect();
+        Self { by_kind, no_slot: capture.no_slot_drops(), exporters }
+    }
+
+    /// Records that never reached the exporters.
+    pub fn before_exporters(&self) -> u64 {
+        self.no_slot + self.by_kind.iter().map(|(_, count)| count).sum::<u64>()
+    }
+}
+
+impl SessionReport {
+    pub(super) fn new(drain: &Drain<'_>, map: &ClockMap, exporters: Vec<ExporterReport>) -> Self {
+        let counts = drain.counts();
+        let Losses { by_kind, no_slot, exporters } = Losses::new(exporters);
         Self {
             records: counts.records,
             dropped_records: counts.reported_losses,
-            no_slot_drops: capture.no_slot_drops(),
+            no_slot_drops: no_slot,
             late_records: counts.late_records,
             stale_spans: counts.stale_spans,
             clamped_durations: counts.clamped_durations,
-            dropped_by_kind: (0..=u8::MAX).zip(by_kind).filter(|(_, count)| *count > 0).collect(),
+            dropped_by_kind: by_kind,
             undrained_records: counts.undrained_records,
             clock_source: Clock::get().source(),
             clock_residual_ns: map.largest_residual_ns(),

@@ -139,7 +139,7 @@ mod unix {
     use std::sync::{Barrier, OnceLock};
     use std::time::Duration;
     use typhon_profiler::gc::{Bridge, BridgeError, Collection, CollectionStart, GcReason, GcType};
-    use typhon_profiler::{Status, emit, events, init, session, shutdown};
+    use typhon_profiler::{Status, emit, events, init, mark, name, session, shutdown};
 
     pub(super) fn play(role: &str) {
         match role {
@@ -156,6 +156,7 @@ mod unix {
                 wait_for_parent();
                 work(MARKS);
             }
+            "limited-file" => limited_file(),
             "fork" => fork(),
             "forked-and-terminated" => forked_and_terminated(),
             "changed-gate" => changed_gate(),
@@ -256,6 +257,30 @@ mod unix {
             std::thread::yield_now();
         }
         work(MARKS);
+    }
+
+    /// Records more than its file may hold and says how much, and how much of it was lost.
+    fn limited_file() {
+        // SAFETY: no handler is involved, and the limit is a value of that type. A file that grows too large fails
+        // then, as on a disk that is full.
+        unsafe {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            let limit = libc::rlimit { rlim_cur: 200_000, rlim_max: 200_000 };
+            assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
+        }
+        let step = name("step").unwrap();
+        let mut emitted = 0;
+        for _ in 0..20 {
+            for _ in 0..10_000 {
+                // Not in an order that compresses well.
+                mark(step, i32::wrapping_mul(emitted, 0x9E37_79B1_u32 as i32));
+                emitted += 1;
+            }
+            // Time for the consumer, so that the file is the only place where records are lost.
+            session::flush(Duration::from_secs(60));
+        }
+        let report = shutdown().unwrap();
+        println!("{emitted} {} {}", report.dropped_records, report.exporters[0].dropped_records);
     }
 
     fn fork() {

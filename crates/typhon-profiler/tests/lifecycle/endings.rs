@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("b30_termination_signals_close_the_file", termination_signals_close_the_file),
     ("b30_a_signal_of_the_program_s_own_stays_its_own", a_signal_of_the_programs_own_stays_its_own),
     ("b30_an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
+    ("b21_a_file_that_may_not_grow_is_readable_and_the_loss_exact", file_that_may_not_grow),
     ("b10_exit_of_a_forked_child_leaves_the_file_alone", exit_of_a_forked_child_leaves_the_file_alone),
     ("b10_signal_to_a_forked_child_is_not_for_its_parent", signal_to_a_forked_child),
 ];
@@ -30,6 +31,22 @@ fn exit_inside_the_program_closes_the_file() {
     let life = home.record("exit");
     assert_eq!(life.output.status.code(), Some(7));
     assert_whole(&home.recording(TRACE), 1);
+}
+
+fn file_that_may_not_grow() {
+    let home = Home::new();
+    let life = home.record("limited-file");
+    assert!(life.is_well(), "{:?}", life.errors);
+    let numbers: Vec<usize> = life.said[0].split(' ').map(|number| number.parse().unwrap()).collect();
+    let [emitted, before_the_file, by_the_file] = numbers[..] else { panic!("{:?}", life.said) };
+    let recording = home.recording(TRACE);
+    let recorded = recording.values.len();
+    assert!(recorded > 0 && by_the_file > 0);
+    assert_eq!(emitted, recorded + before_the_file + by_the_file);
+    assert_eq!(life.errors.len(), 2, "{:?}", life.errors);
+    for part in [TRACE, "File too large", "counted, the program goes on"] {
+        assert!(life.errors[1].contains(part), "{part}: {:?}", life.errors);
+    }
 }
 
 fn panic_of_main_closes_the_file() {

@@ -10,11 +10,11 @@ use crate::record::{
 const TRACE_CONTEXT_BYTES: usize = 16;
 /// Bytes of the source-location id of a span.
 const SITE_BYTES: usize = 2;
+/// Longest name that is written, of a thread or a span, in bytes of UTF-8; longer ones are cut between two characters
+/// (brief 02, section 4). Readers take any length.
+pub const MAX_NAME_BYTES: usize = 255;
 /// Largest payload of an instant.
 pub(super) const MAX_INSTANT_PAYLOAD_BYTES: usize = MAX_RECORD_BYTES - RECORD_HEADER_BYTES;
-/// Largest payload of a span whose header has both optional parts.
-pub(super) const MAX_SPAN_PAYLOAD_BYTES: usize =
-    MAX_RECORD_BYTES - SPAN_HEADER_BYTES - TRACE_CONTEXT_BYTES - SITE_BYTES;
 
 /// The destination is shorter than the record. Nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -52,7 +52,7 @@ pub mod transaction;
 
 pub use all::EventView;
 pub(crate) use encode::put_common_header;
-pub use encode::{BufferTooSmall, Event, InstantEvent, SpanEvent, SpanFields};
+pub use encode::{BufferTooSmall, Event, InstantEvent, MAX_NAME_BYTES, SpanEvent, SpanFields};
 pub use variable::{Evaluator, Gauge, GaugeValue, Gauges, Text};
 pub(crate) use variable::{query_lists, span_name, thread_name};
 pub use variable_events::{

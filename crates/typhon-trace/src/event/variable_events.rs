@@ -1,13 +1,13 @@
 //! The five kinds with a variable part (brief 01 §3.5): what their generated views lack, and their encoders.
 //!
-//! A record holds at most 65,534 bytes. An encoder writes what fits: names are cut between two characters, lists
-//! after a whole entry.
+//! A record holds at most 65,534 bytes, a name [`MAX_NAME_BYTES`]. An encoder writes what fits: names are cut between
+//! two characters, lists after a whole entry.
 
 use super::{
     BufferTooSmall, Evaluator, Event, Gauge, Gauges, InstantEvent, NamedSpanView, PackedList,
     PerTickSnapshotView, QueryArgsView, QueryDefinitionDescribeView, QueryInstanceKind, SpanEvent, Text,
     ThreadInfoView, ThreadKind, Wire,
-    encode::{MAX_INSTANT_PAYLOAD_BYTES, MAX_SPAN_PAYLOAD_BYTES, exactly},
+    encode::{MAX_INSTANT_PAYLOAD_BYTES, MAX_NAME_BYTES, exactly},
     macros::put_at,
     query_lists, span_name, thread_name,
     variable::cut_at_char,
@@ -119,7 +119,7 @@ impl<'a> ThreadInfoView<'a> {
 pub struct ThreadInfo<'a> {
     /// The engine's id of the thread; kinds 90 to 116 refer to it.
     pub managed_thread_id: i32,
-    /// Name, cut at 65,515 bytes.
+    /// Name, cut at [`MAX_NAME_BYTES`].
     pub name: &'a str,
     /// What the thread is for.
     pub thread_kind: ThreadKind,
@@ -127,7 +127,7 @@ pub struct ThreadInfo<'a> {
 
 impl ThreadInfo<'_> {
     fn fitting_name(&self) -> &str {
-        cut_at_char(self.name, MAX_INSTANT_PAYLOAD_BYTES - ThreadInfoView::FIXED_BYTES - 1)
+        cut_at_char(self.name, MAX_NAME_BYTES)
     }
 }
 
@@ -162,14 +162,14 @@ impl<'a> NamedSpanView<'a> {
 /// A span that the program named itself. Kind 246, span, on by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NamedSpan<'a> {
-    /// Name, cut before the first zero character and at 65,478 bytes.
+    /// Name, cut before the first zero character and at [`MAX_NAME_BYTES`].
     pub name: &'a str,
 }
 
 impl NamedSpan<'_> {
     fn fitting_name(&self) -> &str {
         let name = self.name.split('\0').next().unwrap_or_default();
-        cut_at_char(name, MAX_SPAN_PAYLOAD_BYTES - 1)
+        cut_at_char(name, MAX_NAME_BYTES)
     }
 }
 

@@ -102,21 +102,33 @@ fn a_thread_name_that_runs_past_the_record_is_absent() {
 
 #[test]
 fn names_are_cut_between_two_characters() {
-    // One byte too many for the record, in the middle of a character of two bytes.
-    let name = "x".repeat(65_514) + "ä";
+    // One byte too many, in the middle of a character of two bytes.
+    let name = "x".repeat(MAX_NAME_BYTES - 1) + "ä";
     let bytes = instant(&ThreadInfo { managed_thread_id: 1, name: &name, thread_kind: ThreadKind::OTHER });
-    assert_eq!(bytes.len(), MAX_RECORD_BYTES - 1);
     let view = ThreadInfoView::new(&Record::parse(&bytes).unwrap()).unwrap();
-    assert_eq!(view.name().and_then(Text::as_str), Some(&name[..65_514]));
+    assert_eq!(view.name().and_then(Text::as_str), Some(&name[..254]));
     assert_eq!(view.thread_kind(), Some(ThreadKind::OTHER));
 
-    let span = SpanFields { trace_id: Some([1; 16]), site: Some(1), ..SpanFields::default() };
-    let event = NamedSpan { name: &name };
-    let mut out = vec![0; MAX_RECORD_BYTES];
-    let size = event.encode(1, 2, &span, &mut out).unwrap();
-    assert_eq!(size, MAX_RECORD_BYTES);
-    let view = NamedSpanView::new(&Record::parse(&out).unwrap()).unwrap();
-    assert_eq!(view.name().0.len(), 65_478);
+    for (name, kept) in
+        [(&*name, 254), (&"y".repeat(255), 255), (&"y".repeat(256), 255), (&"z".repeat(70_000), 255)]
+    {
+        let event = NamedSpan { name };
+        assert_eq!(event.payload_bytes(), kept + 1);
+        let mut out = vec![0; 512];
+        event.encode(1, 2, &SpanFields::default(), &mut out).unwrap();
+        let view = NamedSpanView::new(&Record::parse(&out).unwrap()).unwrap();
+        assert_eq!(view.name().as_str(), Some(&name[..kept]));
+    }
+}
+
+#[test]
+fn longer_names_of_other_writers_are_read_whole() {
+    let mut payload = vec![b'x'; 60_000];
+    payload.push(0);
+    let bytes = form(246, &payload);
+    let view = NamedSpanView::new(&Record::parse(&bytes).unwrap()).unwrap();
+    assert_eq!(view.name().0.len(), 60_000);
+    assert!(check(&bytes).is_clean());
 }
 
 #[test]

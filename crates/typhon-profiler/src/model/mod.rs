@@ -3,7 +3,10 @@
 //! other one reported lost, and no later than the records that follow it?
 #![forbid(unsafe_code)]
 
+mod sessions;
+
 pub use crate::sync::{Fault, plant};
+pub use sessions::ModelProcess;
 
 use crate::capture::Capture;
 use crate::capture::chunk::RecordContext;
@@ -17,7 +20,7 @@ use crate::gates::KindMask;
 use crate::mask::EffectiveMask;
 use crate::switch::Switch;
 use crate::sync::planted;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use typhon_trace::event::{CheckpointCollect, Event, SpanEvent, SpanFields};
@@ -36,6 +39,8 @@ pub struct Model {
     /// Records that threads were told to make and for which the mask was on. Watched, never steering.
     emitted: AtomicU32,
     gone: Mutex<Vec<u32>>,
+    /// Instants that a consumer's thread has handed on.
+    handed_on: Mutex<HashSet<u32>>,
     /// Sessions begun, less one; only for scenarios about sessions, since it orders what a thread did before it looks.
     session: Option<loom::sync::atomic::AtomicU32>,
     /// Session in which a record was published, or a span begun, at the latest.
@@ -52,27 +57,28 @@ enum Made {
 impl Model {
     /// A capture of its own.
     pub fn new(slots: usize, chunks: u32) -> Arc<Self> {
-        Self::build(slots, chunks, false)
+        Arc::new(Self::build(slots, chunks, false))
     }
 
     /// A capture of its own for several sessions.
     pub fn with_sessions(slots: usize, chunks: u32) -> Arc<Self> {
-        Self::build(slots, chunks, true)
+        Arc::new(Self::build(slots, chunks, true))
     }
 
-    fn build(slots: usize, chunks: u32, sessions: bool) -> Arc<Self> {
+    fn build(slots: usize, chunks: u32, sessions: bool) -> Self {
         let capture = Capture::new(slots, chunks);
         capture.pool().set_limit(chunks);
-        Arc::new(Self {
+        Self {
             capture,
             mask: EffectiveMask::new(),
             switch: Switch::new(),
             stopped: loom::sync::atomic::AtomicU32::new(0),
             emitted: AtomicU32::new(0),
             gone: Mutex::default(),
+            handed_on: Mutex::default(),
             session: sessions.then(|| loom::sync::atomic::AtomicU32::new(0)),
             known_in: Mutex::default(),
-        })
+        }
     }
 
     /// A thread with an id above 0 and below 100.
@@ -82,13 +88,7 @@ impl Model {
 
     /// The consumer, with a session begun and the mask on.
     pub fn consumer(&self) -> ModelConsumer<'_> {
-        let mut consumer = ModelConsumer {
-            model: self,
-            drain: Drain::new(&self.capture),
-            batches: Vec::new(),
-            files: Vec::new(),
-            discarded: 0,
-        };
+        let mut consumer = ModelConsumer::new(self);
         consumer.begin();
         consumer
     }
@@ -256,7 +256,12 @@ pub struct ModelConsumer<'m> {
     discarded: u32,
 }
 
-impl ModelConsumer<'_> {
+impl<'m> ModelConsumer<'m> {
+    fn new(model: &'m Model) -> Self {
+        let (batches, files) = (Vec::new(), Vec::new());
+        Self { model, drain: Drain::new(&model.capture), batches, files, discarded: 0 }
+    }
+
     /// Begins a further session.
     pub fn start(&mut self) {
         if let Some(session) = &self.model.session {
@@ -266,8 +271,12 @@ impl ModelConsumer<'_> {
         self.begin();
     }
 
-    fn begin(&mut self) {
+    fn announce(&mut self) {
         self.drain.begin_session(&ThreadLabel::default(), 0);
+    }
+
+    fn begin(&mut self) {
+        self.announce();
         self.model.switch.arm(&self.model.mask, KindMask::from_words([u64::MAX; 4]));
     }
 
@@ -306,6 +315,11 @@ impl ModelConsumer<'_> {
     /// Ends the session: clears the mask and drains to the end.
     pub fn stop(&mut self) {
         self.model.switch.disarm(&self.model.mask);
+        self.finish_session();
+        self.model.stopped.store(1, Ordering::Release);
+    }
+
+    fn finish_session(&mut self) {
         loop {
             let round = self.visit(true);
             if !round.more && round.bytes == 0 {
@@ -317,7 +331,6 @@ impl ModelConsumer<'_> {
         self.files.push(std::mem::take(&mut self.batches));
         let counts = self.drain.counts();
         self.discarded += (counts.late_records + counts.stale_spans) as u32;
-        self.model.stopped.store(1, Ordering::Release);
     }
 
     /// Looks for threads that are gone without having ended; returns how many it retired.
