@@ -4,13 +4,13 @@
 //! sessions run, threads included.
 #![forbid(unsafe_code)]
 
-use crate::sync::{Condvar, Fault, Mutex, MutexGuard, planted, thread, wait_while};
+use crate::sync::{Condvar, Fault, JoinHandle, Mutex, MutexGuard, Travels, planted, spawn, wait_while};
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What the consumer's thread does.
-pub(crate) trait Work: Send + 'static {
+pub(crate) trait Work: Travels {
     /// Takes what threads have published, until nothing is left or a stop is wished for. Was there anything?
     fn pass(&mut self, control: &Control) -> bool;
     /// Hands on what was taken, if it has waited long enough or must go now.
@@ -135,7 +135,7 @@ pub(crate) struct Stage<W, R> {
 
 struct Running<W, R> {
     control: Arc<Control>,
-    thread: thread::JoinHandle<W>,
+    thread: JoinHandle<W>,
     beside: R,
 }
 
@@ -186,7 +186,7 @@ impl<W: Work, R> Stage<W, R> {
         let place = Arc::new(Mutex::new(Some(work)));
         let take = |place: &Mutex<Option<W>>| place.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (asked, from) = (Arc::clone(&control), Arc::clone(&place));
-        let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let spawned = spawn(name, move || {
             let work = take(&from).expect("the consumer was put in for this thread");
             run(work, &asked)
         });

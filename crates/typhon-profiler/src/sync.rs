@@ -8,13 +8,42 @@ pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(loom)]
-pub(crate) use loom::thread;
+pub(crate) use loom::thread::JoinHandle;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(loom))]
-pub(crate) use std::thread;
+pub(crate) use std::thread::JoinHandle;
+
+/// What may go to another thread: in models, whose threads are one, everything.
+#[cfg(not(loom))]
+pub(crate) trait Travels: Send + 'static {}
+#[cfg(not(loom))]
+impl<T: Send + 'static> Travels for T {}
+/// What may go to another thread: in models, whose threads are one, everything.
+#[cfg(loom)]
+pub(crate) trait Travels: 'static {}
+#[cfg(loom)]
+impl<T: 'static> Travels for T {}
+
+/// Starts a thread with a name.
+#[cfg(not(loom))]
+pub(crate) fn spawn<T: Travels>(
+    name: &str,
+    work: impl FnOnce() -> T + Travels,
+) -> std::io::Result<JoinHandle<T>> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work)
+}
+
+/// Starts a thread of a model.
+#[cfg(loom)]
+pub(crate) fn spawn<T: Travels>(
+    _name: &str,
+    work: impl FnOnce() -> T + Travels,
+) -> std::io::Result<JoinHandle<T>> {
+    Ok(loom::thread::spawn(work))
+}
 
 /// Waits on `changed` as long as `waits` says so, at most `pause`.
 #[cfg(not(loom))]
