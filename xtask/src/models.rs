@@ -60,6 +60,41 @@ pub(crate) fn run(_: &[String]) -> Outcome {
     check(OFF_AROUND_CALLS, &until_call, OFF_AROUND_CALLS_MAX)
 }
 
+fn cargo(verb: &str, package: &str, target: &str) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(workspace::root()).args([verb, "-p", package]);
+    command.arg("--target-dir").arg(folder(target));
+    command
+}
+
+fn folder(name: &str) -> PathBuf {
+    workspace::root().join("target").join(name)
+}
+
+/// The example as the compiler writes it for a program with the default profile.
+fn assembly() -> Result<String, String> {
+    let examples = folder("off-cost").join("release/examples");
+    // Earlier ones have other hashes in their names.
+    let _ = fs::remove_dir_all(&examples);
+    let mut build = cargo("rustc", RECORDER, "off-cost");
+    build.args([
+        "--release",
+        "--example",
+        "off_cost",
+        "--",
+        "--emit",
+        "asm",
+        "-Cllvm-args=-x86-asm-syntax=intel",
+    ]);
+    build.env("CARGO_PROFILE_RELEASE_LTO", "off").env("RUSTFLAGS", "");
+    workspace::succeed(&mut build)?;
+    let entries = fs::read_dir(&examples).map_err(|error| format!("{}: {error}", examples.display()))?;
+    let mut paths = entries.flatten().map(|entry| entry.path());
+    let path = paths.find(|path| path.extension().is_some_and(|extension| extension == "s"));
+    let path = path.ok_or_else(|| format!("no assembly in {}", examples.display()))?;
+    fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 fn check(site: &str, instructions: &[&str], most: usize) -> Outcome {
     println!("{site}: {} instructions: {}", instructions.len(), instructions.join("; "));
     if instructions.is_empty() || instructions.len() > most {
