@@ -363,8 +363,28 @@ fn put_timed<E: SpanEvent>(
 /// }
 /// checkpoint(7);
 /// ```
+///
+/// For work that no kind describes, a name is enough: a literal, or any text after `name:`, of which a record holds what
+/// fits. It becomes a span of the kind `NamedSpan`.
+///
+/// ```
+/// use typhon_profiler::span;
+///
+/// fn load(level: &str) {
+///     let _span = span!("load level");
+///     let _part = span!(name: level);
+///     // … the work …
+/// }
+/// load("harbour");
+/// ```
 #[macro_export]
 macro_rules! span {
+    ($name:literal) => {
+        $crate::span!(name: $name)
+    };
+    (name: $name:expr) => {
+        $crate::Span::begin($crate::__site!(), || $crate::events::NamedSpan { name: $name })
+    };
     ($event:expr) => {
         $crate::Span::begin($crate::__site!(), || $event)
     };
