@@ -1,4 +1,6 @@
-//! The five kinds of numbers that a node can have.
+//! The five kinds of numbers that a node can have, and what it says of itself when asked.
+
+use std::fmt;
 
 /// One number, or a few that belong together (brief 04 B-63).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,6 +57,10 @@ pub trait MetricSource: Send + Sync {
 
     /// Begins a new window of peaks.
     fn reset_peaks(&self) {}
+
+    /// Says what there is to know about the many things below the node that are no nodes themselves: each by its name.
+    /// Asked for one node at a time, by somebody who wants to know; it may lock and allocate.
+    fn debug_properties(&self, _say: &mut dyn FnMut(&str, &dyn fmt::Display)) {}
 }
 
 /// Takes the numbers of one node: each of the first three kinds at most once, the others under different names.

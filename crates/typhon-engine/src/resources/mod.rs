@@ -5,7 +5,8 @@
 //! answer everything else: what is most used, how healthy it all is, what a symptom goes back to, how fast counters rise
 //! ([`Snapshot::rates_since`]), what is [worse than before](Alerts).
 //!
-//! Things of which there are thousands are no nodes; whoever owns them sums them up.
+//! Things of which there are thousands are no nodes; whoever owns them sums them up, and tells them apart when somebody
+//! asks ([`Registry::debug_properties`]).
 //!
 //! **Invariants**
 //! - A name is unique below its parent; paths are what readers use, and registering code never spells one.

@@ -356,6 +356,23 @@ impl Registry {
         shape.nodes.iter().filter_map(|node| node.source.as_ref()).for_each(|source| source.reset_peaks());
     }
 
+    /// What a node says about the many things below it that are no nodes, by name (brief 04 B-64): such as the systems of
+    /// a runtime. They are asked for now, and only for this node; none for a node that has nothing to say.
+    ///
+    /// # Errors
+    /// There is no such node now.
+    pub fn debug_properties(&self, path: &str) -> Result<Vec<(String, String)>, ResourceError> {
+        let shape = self.shape();
+        let place = shape.by_path.get(path);
+        let node = place.and_then(|&place| shape.nodes.get(place));
+        let node = node.ok_or_else(|| ResourceError::UnknownPath { path: path.to_owned() })?;
+        let mut said = Vec::new();
+        if let Some(source) = &node.source {
+            source.debug_properties(&mut |name, value| said.push((name.to_owned(), value.to_string())));
+        }
+        Ok(said)
+    }
+
     /// The tree as a trace has it (brief 01, table 11).
     pub fn trace_table(&self) -> Vec<ResourceNode> {
         let shape = self.shape();
