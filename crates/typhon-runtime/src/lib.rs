@@ -53,8 +53,3 @@ pub use scheduler::failure::{FailureKind, SystemFailure};
 pub use scheduler::model;
 /// What the registry of events says about skipped systems and the phases of a tick.
 pub use typhon_trace::event::{SkipReason, TickPhase};
-
-/// Runs the examples of the guide.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/systems-and-schedules.md")]
-struct Guide;

@@ -142,7 +142,7 @@ fn b31_the_last_predecessor_releases_and_all_are_seen() {
 }
 
 #[test]
-fn b35_b36_chunks_get_all_the_workers_that_they_need() {
+fn trap2_b35_b36_chunks_get_all_the_workers_that_they_need() {
     let faults = [Fault::PublishSilent, Fault::CallSilent, Fault::SleepUnchecked, Fault::LookPlain];
     holds_and_finds(2, &faults, || {
         let model = Model::new(&[Does::Run(1), Does::Meet], &[(0, 1)], 2);

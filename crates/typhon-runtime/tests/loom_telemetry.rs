@@ -10,14 +10,20 @@
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use typhon_runtime::telemetry::{Fault, Slots, plant};
+
+/// Writes a tick whose words are alike.
+fn write(slots: &Slots, tick: u64) {
+    slots.write(tick, |words| words.iter().for_each(|word| word.store(tick + 10, Ordering::Relaxed)));
+}
 
 /// Two ticks go through one slot of two words that must agree, while a reader asks for both.
 fn write_beside_reader() {
     let slots = Arc::new(Slots::new(1, 2));
     let writer = {
         let slots = Arc::clone(&slots);
-        thread::spawn(move || (0..2).for_each(|tick| slots.write(tick, [tick + 10, tick + 10])))
+        thread::spawn(move || (0..2).for_each(|tick| write(&slots, tick)))
     };
     // A thread of its own: loom explores hardly any schedules of its first thread.
     let reader = {

@@ -107,7 +107,7 @@ fn b54_critical_overload_calls_once_per_entry() {
     world.runtime.on_critical_overload(move |tick| called.lock().unwrap().push(tick.number));
     world.climb_to(4);
     (0..20).for_each(|_| world.tick(50.0));
-    assert_eq!(*calls.lock().unwrap(), [34], "after the 35th tick");
+    assert_eq!(*calls.lock().unwrap(), [35], "after the 35th tick");
     (0..20).for_each(|_| world.tick(0.1));
     assert_eq!(world.rung(), (3, 6));
     world.climb_to(4);

@@ -42,7 +42,7 @@ fn keep_time() {
     });
     let runtime = runtime.unwrap();
     runtime.start().unwrap();
-    assert_eq!(ticks.iter().take(5).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert_eq!(ticks.iter().take(5).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
     runtime.shutdown().unwrap();
 }
 

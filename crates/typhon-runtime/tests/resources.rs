@@ -1,8 +1,11 @@
 //! What the tree of resources says about a runtime.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use typhon_engine::resources::{ExhaustionPolicy, Health, Metric, Snapshot};
+use typhon_engine::resources::{
+    ExhaustionPolicy, Health, Metric, Mutation, MutationKind, NodeType, ResourceError, Snapshot,
+};
 use typhon_engine::{Coded, Engine, ErrorCode};
 use typhon_runtime::Runtime;
 use typhon_runtime::event_queue::{FullPolicy, QueueOptions};
@@ -49,6 +52,45 @@ fn b61_a_runtime_and_its_queues_have_nodes_while_they_live() {
     drop((runtime, engine));
     let engine = Engine::builder().build().unwrap();
     assert_eq!(path_of(&engine.resources().snapshot(), "Alive"), None);
+}
+
+#[test]
+fn b61_nodes_go_the_innermost_first_and_the_engine_last() {
+    let (engine, runtime) = runtime("Going", FullPolicy::Error, 1);
+    let gone = Arc::new(Mutex::new(Vec::new()));
+    let (told, mine) = (Arc::clone(&gone), path_of(&engine.resources().snapshot(), "Going").unwrap());
+    let _subscription = engine.resources().subscribe(move |change: &Mutation| {
+        if change.kind == MutationKind::Removed {
+            told.lock().unwrap().push((change.path.clone(), change.node_type));
+        }
+    });
+    // The runtime keeps its engine open.
+    drop(engine);
+    drop(runtime);
+    let gone = gone.lock().unwrap();
+    let at = |path: &str| gone.iter().position(|(gone, _)| gone == path).unwrap();
+    let (queue, own) = (at(&mine), at(mine.strip_suffix("/Going").unwrap()));
+    assert!(queue < own, "{gone:?}");
+    // Engines of other tests go too; this thread's went right after its runtime.
+    assert!(gone[own..].iter().any(|(_, node_type)| *node_type == NodeType::Engine), "{gone:?}");
+}
+
+#[test]
+fn b64_systems_are_no_nodes_and_are_told_apart_on_demand() {
+    let (engine, runtime) = runtime("Detailed", FullPolicy::Error, 5);
+    let registry = engine.resources();
+    let snapshot = registry.snapshot();
+    let path = path_of(&snapshot, "Detailed").unwrap().strip_suffix("/Detailed").unwrap().to_owned();
+    assert_eq!(snapshot.subtree(&path).count(), 2, "the runtime and its queue");
+    assert_eq!(registry.debug_properties(&path).unwrap(), [], "no tick has ended");
+    runtime.step(Duration::from_millis(1)).unwrap();
+    let said = registry.debug_properties(&path).unwrap();
+    let expected = [("tick", "1"), ("Push", "Exception"), ("Read", "DependencyFailed")];
+    assert_eq!(said, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(registry.debug_properties(&format!("{path}/Detailed")).unwrap(), []);
+    drop(runtime);
+    let gone = registry.debug_properties(&path).unwrap_err();
+    assert!(matches!(gone, ResourceError::UnknownPath { path: said } if said == path));
 }
 
 #[test]

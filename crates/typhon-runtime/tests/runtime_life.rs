@@ -43,12 +43,12 @@ fn b1_a_runtime_keeps_its_own_time_until_it_is_shut_down() {
             std::thread::yield_now();
         }
         runtime.shutdown().unwrap();
-        let ticks = runtime.current_tick();
+        let ticks = runtime.current_tick() - 1;
         assert_eq!(i64::from(count.load(Ordering::Relaxed)), ticks);
         assert_eq!(runtime.terminal(), Some(Terminal::ShutDown));
         assert!(matches!(runtime.start(), Err(StartError::Terminal(Terminal::ShutDown))));
         assert_eq!(runtime.last_tick_outcome().unwrap().reason, OutcomeReason::Success);
-        assert_eq!(runtime.telemetry().latest().unwrap().tick, ticks - 1);
+        assert_eq!(runtime.telemetry().latest().unwrap().tick, ticks);
         assert_eq!(runtime.timer_metrics().ticks as i64, ticks);
     }
 }
@@ -89,7 +89,7 @@ fn trap7_a_shutdown_from_a_system_returns_into_its_tick() {
 fn b60_stepping_and_keeping_time_exclude_each_other() {
     let runtime = Runtime::create(&engine(1, 60), |schedule| drop(counter(schedule))).unwrap();
     let outcome = runtime.step(Duration::from_millis(5)).unwrap();
-    assert_eq!((outcome.tick, outcome.reason), (0, OutcomeReason::Success));
+    assert_eq!((outcome.tick, outcome.reason), (1, OutcomeReason::Success));
     assert!(matches!(runtime.start(), Err(StartError::AlreadyRuns("is stepped"))));
     runtime.shutdown().unwrap();
     let runtime = Runtime::create(&engine(1, 60), |schedule| drop(counter(schedule))).unwrap();
@@ -103,7 +103,7 @@ fn b42_isolate_fails_the_successors_and_goes_on() {
     let counted = Arc::clone(&others);
     let runtime = Runtime::create(&engine(1, 60), |schedule| {
         let dag = schedule.public_track().declare_dag("Sim");
-        dag.callback_system("Fails", |ctx| if ctx.tick_number() == 1 { Err("broken") } else { Ok(()) });
+        dag.callback_system("Fails", |ctx| if ctx.tick_number() == 2 { Err("broken") } else { Ok(()) });
         dag.callback_system("Follows", |_| {}).after("Fails");
         dag.callback_system("Last", |_| {}).after("Follows");
         dag.callback_system("Other", move |_| {
@@ -115,8 +115,8 @@ fn b42_isolate_fails_the_successors_and_goes_on() {
     let reasons: Vec<_> = steps.iter().map(|step| (step.failed_systems, step.dependent_systems)).collect();
     assert_eq!(reasons, [(0, 0), (1, 2), (0, 0)]);
     let failure = steps[1].failure.as_ref().unwrap();
-    assert_eq!((failure.system.as_str(), failure.tick, failure.message.as_str()), ("Fails", 1, "broken"));
-    let (_, systems) = runtime.telemetry().tick_with_systems(1).unwrap();
+    assert_eq!((failure.system.as_str(), failure.tick, failure.message.as_str()), ("Fails", 2, "broken"));
+    let (_, systems) = runtime.telemetry().tick_with_systems(2).unwrap();
     let skips: Vec<_> = systems.iter().map(|system| system.skip_reason).collect();
     let failed = SkipReason::DEPENDENCY_FAILED;
     assert_eq!(skips, [SkipReason::EXCEPTION, failed, failed, SkipReason::NOT_SKIPPED]);
@@ -143,7 +143,7 @@ fn b42_abort_leaves_out_what_has_not_started_and_ends_the_runtime() {
     runtime.on_output(move |_| add(&shown));
     let outcome = runtime.step(Duration::ZERO).unwrap();
     assert!(outcome.is_aborted);
-    let (_, systems) = runtime.telemetry().tick_with_systems(0).unwrap();
+    let (_, systems) = runtime.telemetry().tick_with_systems(1).unwrap();
     let skips: Vec<_> = systems.iter().map(|system| system.skip_reason.0).collect();
     assert_eq!(skips, [0, 6, 8, 8, 0]);
     assert_eq!((aborted.load(Ordering::Relaxed), output.load(Ordering::Relaxed)), (1, 0));
@@ -169,7 +169,7 @@ fn b59_a_tick_that_hangs_is_given_up_by_name() {
     }
     let error = runtime.shutdown().unwrap_err();
     assert!(
-        matches!(&error, ShutdownError::Stalled { tick: 0, running, .. } if running == &["Hangs"]),
+        matches!(&error, ShutdownError::Stalled { tick: 1, running, .. } if running == &["Hangs"]),
         "{error}"
     );
     assert!(runtime.dump_diagnostic().to_string().contains("worker 0 runs \"Hangs\""));

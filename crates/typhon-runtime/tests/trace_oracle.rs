@@ -135,7 +135,7 @@ fn record(world: &World, workers: u8) -> (Vec<Row>, Vec<Vec<SkipReason>>) {
             rows.push(Row { slot: record.slot(), start_ns, end_ns, id, parent, what });
         }
     });
-    (rows, (0..TICKS).map(reasons).collect())
+    (rows, (1..=TICKS).map(reasons).collect())
 }
 
 /// What one tick recorded, from its start to the next one's.

@@ -81,3 +81,8 @@ pub mod prelude {
     pub use typhon_runtime::system::{ChunkCtx, Chunks, SystemCtx, SystemResult, TickInfo};
     pub use typhon_runtime::{Priority, Runtime};
 }
+
+/// Runs the examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/systems-and-schedules.md")]
+struct Guide;

@@ -7,7 +7,7 @@ use anthill::world::World;
 
 fn world_after(ants: u32, seed: u64, ticks: i64) -> World {
     let world = World::new(ants, seed);
-    (0..ticks).for_each(|number| support::tick(&world, number));
+    (1..=ticks).for_each(|number| support::tick(&world, number));
     world
 }
 

@@ -358,7 +358,7 @@ fn b43_a_panic_in_an_events_destructor_stays_in_the_queue() {
 }
 
 #[test]
-fn trap13_parallel_producers_lose_and_invent_nothing() {
+fn trap13_b38_parallel_producers_lose_and_invent_nothing() {
     const WORKERS: u32 = 4;
     const CHUNKS: u32 = 64;
     let (queue, reader) = queue_with(4096.into(), roles(&[READER], &[]));

@@ -45,7 +45,7 @@ fn b50_twenty_underruns_deescalate_rung_by_rung() {
 }
 
 #[test]
-fn b50_thresholds_are_exclusive_and_count_what_is_allowed_now() {
+fn b49_b50_thresholds_are_exclusive_and_count_what_is_allowed_now() {
     for (level, multiplier) in [(0, 1), (2, 1), (3, 3)] {
         let budget = f32::from(multiplier);
         let mut overload = on(level, multiplier);

@@ -10,6 +10,7 @@ use crate::metronome::{StepClock, TickWait};
 use crate::overload::{Overload, QueueGrowth, QueueTotals, TickLoad};
 use crate::scheduler::affinity::current_processor;
 use crate::scheduler::claim::Epoch;
+use crate::scheduler::clocks::Ran;
 use crate::scheduler::estimate::Estimates;
 use crate::scheduler::execution::Local;
 use crate::scheduler::wake::Wake;
@@ -70,7 +71,7 @@ impl Driver {
         Self {
             memory: Memory::new(&shared.board, 0, shared.execution.local(0)),
             epoch: Epoch::NONE,
-            number: 0,
+            number: 1,
             steps,
             estimates: Estimates::new(&shared.board.topology),
             telemetry,
@@ -86,9 +87,9 @@ impl Driver {
         self.overload.multiplier()
     }
 
-    /// The next tick.
-    pub(crate) fn number(&self) -> i64 {
-        self.number
+    /// The next tick as records number it. They count from 0, since the format does; whoever reads them adds one.
+    pub(crate) fn recorded_number(&self) -> i64 {
+        self.number - 1
     }
 
     /// Runs a tick.
@@ -97,7 +98,7 @@ impl Driver {
     /// It was the last one, of which the runtime has ended: aborted, or given up.
     pub(crate) fn tick(&mut self, shared: &Shared, start: TickStart) -> Result<(), Terminal> {
         shared.control.begin_tick();
-        let mut recorded = typhon_profiler::tick(self.number as u32);
+        let mut recorded = typhon_profiler::tick(self.recorded_number() as u32);
         recorded.set_overload_level(self.overload.level());
         recorded.set_multiplier(self.overload.multiplier());
         let started = Ticks::now();
@@ -158,7 +159,8 @@ impl Driver {
 
     fn outcome(&self, shared: &Shared) -> TickOutcome {
         let (mut failed_systems, mut dependent_systems) = (0, 0);
-        for system in &shared.board.systems {
+        let systems: &[_] = if shared.board.take_failures() { &shared.board.systems } else { &[] };
+        for system in systems {
             match SkipReason(system.outcome()) {
                 SkipReason::EXCEPTION => failed_systems += 1,
                 SkipReason::DEPENDENCY_FAILED | SkipReason::TICK_ABORTED => dependent_systems += 1,
@@ -198,7 +200,7 @@ impl Driver {
         let base_ratio = (actual_ns as f64 / base_ns) as f32;
         let in_force = self.overload.rung();
         let previous = self.previous_start.replace(started);
-        let mut tick = TickTelemetry {
+        let tick = TickTelemetry {
             tick: self.number,
             target_ms: (base_ns / 1e6) as f32,
             actual_ms: ms(actual_ns),
@@ -224,19 +226,20 @@ impl Driver {
             };
             self.judge(shared, info, load);
         }
-        let times = shared.execution.times.iter();
-        tick.active_systems = times.filter(|times| times.was_claimed()).count() as u16;
-        let estimates = &mut self.estimates;
-        let systems =
-            (0..shared.board.systems.len()).map(|system| system_telemetry(shared, system, scale, estimates));
-        self.telemetry.record(&tick, systems);
+        let (estimates, times) = (&mut self.estimates, shared.execution.times.iter());
+        let systems = times.zip(&shared.board.systems).enumerate().map(|(system, (times, state))| {
+            let skip_reason = SkipReason(state.outcome());
+            let is_shared = shared.board.topology.may_be_shared(system);
+            system_telemetry(times.ran(is_shared), skip_reason, scale, |ns| estimates.learn(system, ns))
+        });
+        self.telemetry.record(tick, systems);
         self.learn(shared);
     }
 
     /// Kind 244 of every queue. Their state, and the events that found no room.
     fn record_queues(&mut self, shared: &Shared) -> (QueueTotals, u32) {
         let mut overflow_count = 0_u32;
-        let execution = &shared.execution;
+        let (execution, recorded_number) = (&shared.execution, self.recorded_number() as u32);
         let was_throttled = |system: &SystemIndex| {
             let outcome = SkipReason(shared.board.systems[system.as_usize()].outcome());
             outcome == SkipReason::THROTTLED || outcome == SkipReason::SHED
@@ -246,7 +249,7 @@ impl Driver {
             let counters = queue.counters();
             numbers.record(&counters);
             overflow_count = overflow_count.saturating_add(counters.overflow);
-            emit(|| counters.event(self.number as u32, queue.id()));
+            emit(|| counters.event(recorded_number, queue.id()));
             (counters.end_depth, !node.consumers.iter().any(was_throttled))
         });
         (self.growth.update(depths), overflow_count)
@@ -255,7 +258,7 @@ impl Driver {
     /// Goes up or down the ladder.
     fn judge(&mut self, shared: &Shared, info: &TickInfo, load: TickLoad) {
         let change = self.overload.update(load);
-        emit(|| self.overload.event(self.number));
+        emit(|| self.overload.event(self.recorded_number()));
         let Some(change) = change else { return };
         shared.set_overload(change.to);
         if let Some(event) = change.event() {
@@ -303,13 +306,12 @@ fn given_up(shared: &Shared) -> Terminal {
 /// One system in the tick that has ended; what it took is learnt on the way.
 #[inline(always)]
 fn system_telemetry(
-    shared: &Shared,
-    system: usize,
+    ran: Option<Ran>,
+    skip_reason: SkipReason,
     scale: TickScale,
-    estimates: &mut Estimates,
+    learn: impl FnOnce(u64),
 ) -> SystemTelemetry {
-    let skip_reason = SkipReason(shared.board.systems[system].outcome());
-    let Some(ran) = shared.execution.times[system].ran(shared.execution.is_shared(system)) else {
+    let Some(Ran { ready, first_claim, done, work, straggler_gap, workers }) = ran else {
         return SystemTelemetry {
             transition_latency_us: 0.0,
             duration_us: 0.0,
@@ -318,12 +320,12 @@ fn system_telemetry(
             skip_reason,
         };
     };
-    estimates.learn(system, scale.ns(ran.work));
+    learn(scale.ns(work));
     SystemTelemetry {
-        transition_latency_us: us(scale.ns_between(ran.ready, ran.first_claim)),
-        duration_us: us(scale.ns_between(ran.first_claim, ran.done)),
-        straggler_gap_us: us(scale.ns(ran.straggler_gap)),
-        workers: ran.workers as u8,
+        transition_latency_us: us(scale.ns_between(ready, first_claim)),
+        duration_us: us(scale.ns_between(first_claim, done)),
+        straggler_gap_us: if straggler_gap > 0 { us(scale.ns(straggler_gap)) } else { 0.0 },
+        workers: workers as u8,
         skip_reason,
     }
 }

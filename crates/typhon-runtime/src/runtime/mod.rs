@@ -4,6 +4,8 @@ mod diagnostic;
 mod driver;
 mod error;
 mod hooks;
+#[cfg(test)]
+mod lost_wake;
 mod outcome;
 mod pool;
 mod resources;
@@ -135,7 +137,9 @@ impl Runtime {
     fn of(engine: &Engine, options: RuntimeOptions, mut schedule: BuiltSchedule) -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         let workers = usize::from(options.worker_count.resolve(processors));
-        let numbers = Numbers::new(&schedule.graph);
+        let systems = schedule.graph.systems().len();
+        let (writer, telemetry) = telemetry_ring(options.telemetry_ring_capacity as usize, systems);
+        let numbers = Numbers::new(&schedule.graph, telemetry.clone());
         let nodes = resources::register(engine, &schedule.graph, &numbers).unwrap_or_default();
         describe(engine, &schedule.graph, &options, workers);
         let warnings = std::mem::take(&mut schedule.warnings);
@@ -144,8 +148,6 @@ impl Runtime {
         let board = Board::new(topology, workers, aborts);
         let grace = Duration::from_millis(u64::from(options.shutdown_stall_grace_ms));
         let execution = Execution::new(schedule, workers, Arc::new(Control::new(grace)));
-        let systems = board.systems.len();
-        let (writer, telemetry) = telemetry_ring(options.telemetry_ring_capacity as usize, systems);
         let shared = Shared::new(board, execution, options, workers, telemetry, numbers);
         let life = Life::Created { telemetry: writer, hooks: Hooks::default() };
         let engine = engine.clone();
@@ -167,7 +169,7 @@ impl Runtime {
         self.shared.workers
     }
 
-    /// Number of the tick in flight, or of the next one.
+    /// Number of the tick in flight, or of the next one; the first is 1.
     pub fn current_tick(&self) -> i64 {
         self.shared.control.tick()
     }

@@ -56,7 +56,7 @@ fn drive(shared: &Shared, driver: &mut Driver) {
         let before = Ticks::now();
         let wait = metronome.wait(driver.multiplier(), stop, running);
         emit_root_span(before, Ticks::now(), || wait.event());
-        emit(|| wait.multiplier_event(driver.number()));
+        emit(|| wait.multiplier_event(driver.recorded_number()));
         shared.set_timer(metronome.metrics());
         if wait.is_interrupted {
             break;

@@ -1,7 +1,10 @@
 //! What the tree of resources says about a runtime: its ticks, and how full its queues are.
 
+use crate::SkipReason;
 use crate::event_queue::{FullPolicy, QueueCounters};
 use crate::graph::{Graph, QueueNode};
+use crate::telemetry::Telemetry;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use typhon_engine::Engine;
@@ -20,6 +23,8 @@ pub(crate) struct Numbers {
     total_us: AtomicU64,
     max_us: AtomicU64,
     pub(crate) queues: Box<[Arc<QueueNumbers>]>,
+    graph: Arc<Graph>,
+    telemetry: Telemetry,
 }
 
 /// The numbers of one queue.
@@ -73,6 +78,19 @@ impl MetricSource for Numbers {
     fn reset_peaks(&self) {
         self.max_us.store(0, RELAXED);
     }
+
+    /// What became of every system in the last tick.
+    fn debug_properties(&self, say: &mut dyn FnMut(&str, &dyn fmt::Display)) {
+        let Ok(latest) = self.telemetry.latest() else { return };
+        let Ok((tick, systems)) = self.telemetry.tick_with_systems(latest.tick) else { return };
+        say("tick", &tick.tick);
+        for (node, system) in self.graph.systems().iter().zip(&systems) {
+            match system.skip_reason {
+                SkipReason::NOT_SKIPPED => say(&node.name, &format_args!("{:.1} µs", system.duration_us)),
+                reason => say(&node.name, &reason),
+            }
+        }
+    }
 }
 
 impl MetricSource for QueueNumbers {
@@ -85,7 +103,7 @@ impl MetricSource for QueueNumbers {
 
 impl Numbers {
     /// Of a runtime with this graph, before its first tick.
-    pub(crate) fn new(graph: &Graph) -> Arc<Self> {
+    pub(crate) fn new(graph: &Arc<Graph>, telemetry: Telemetry) -> Arc<Self> {
         let zero = || AtomicU64::new(0);
         Arc::new(Self {
             ticks: zero(),
@@ -94,6 +112,8 @@ impl Numbers {
             total_us: zero(),
             max_us: zero(),
             queues: graph.queues().iter().map(QueueNumbers::new).collect(),
+            graph: Arc::clone(graph),
+            telemetry,
         })
     }
 }

@@ -135,6 +135,8 @@ pub(crate) struct Board {
     pub(crate) calls: Padded<WakeWord>,
     stopped: AtomicBool,
     aborted: AtomicBool,
+    /// A system failed in this tick.
+    has_failures: AtomicBool,
     /// Does the first failure abort the tick?
     aborts_on_failure: bool,
 }
@@ -163,6 +165,7 @@ impl Board {
             calls: Padded::default(),
             stopped: AtomicBool::new(false),
             aborted: AtomicBool::new(false),
+            has_failures: AtomicBool::new(false),
             aborts_on_failure,
             topology,
         };
@@ -258,6 +261,7 @@ impl Board {
     /// A system failed. True for the failure that aborts the tick.
     #[cold]
     pub(crate) fn failed(&self, system: usize) -> bool {
+        self.has_failures.store(true, Ordering::Relaxed);
         self.aborts_on_failure
             && !self.topology.is_exempt(system)
             && !self.aborted.swap(true, Ordering::AcqRel)
@@ -267,6 +271,11 @@ impl Board {
     #[inline(always)]
     pub(crate) fn is_aborted(&self, system: usize) -> bool {
         self.aborted.load(Ordering::Acquire) && !self.topology.is_exempt(system)
+    }
+
+    /// Did a system fail since the last call? Only between tracks.
+    pub(crate) fn take_failures(&self) -> bool {
+        self.has_failures.load(Ordering::Relaxed) && self.has_failures.swap(false, Ordering::Relaxed)
     }
 
     /// Was a tick aborted?

@@ -25,7 +25,7 @@ impl Control {
             is_fatal: AtomicBool::new(false),
             is_in_tick: AtomicBool::new(false),
             is_broken: AtomicBool::new(false),
-            tick: AtomicI64::new(0),
+            tick: AtomicI64::new(1),
             grace,
         }
     }

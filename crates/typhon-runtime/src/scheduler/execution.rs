@@ -24,7 +24,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use typhon_profiler::{Span, TickScale, Ticks};
+use typhon_profiler::{Span, TickScale, Ticks, is_recorded};
 use typhon_trace::event::{OverloadLevel, SchedulerChunk, SkipReason};
 
 const RELAXED: Ordering = Ordering::Relaxed;
@@ -34,7 +34,7 @@ enum Body {
     /// Whoever has claimed its only chunk.
     Callback(Claimed<Box<CallbackFn>>),
     /// Everybody.
-    Chunked(ChunkedBody),
+    Chunked(Box<ChunkedBody>),
     Pipeline(Box<PipelineFn>),
 }
 
@@ -45,6 +45,7 @@ struct Plan {
     /// Has it gates, a divisor or queues to consume?
     is_gated: bool,
     is_shared: bool,
+    has_queues: bool,
     declared_chunks: u32,
     load: SystemLoad,
     produces: Box<[QueueId]>,
@@ -207,10 +208,6 @@ impl Execution {
         }
     }
 
-    pub(crate) fn is_shared(&self, system: usize) -> bool {
-        self.plans[system].is_shared
-    }
-
     fn node(&self, system: u16) -> &SystemNode {
         self.graph.system(SystemIndex::new(system))
     }
@@ -244,10 +241,11 @@ impl Plan {
         Self {
             body: match body {
                 SystemBody::Callback(code) => Body::Callback(Claimed::new(code)),
-                SystemBody::Chunked(body) => Body::Chunked(body),
+                SystemBody::Chunked(body) => Body::Chunked(Box::new(body)),
                 SystemBody::Pipeline(code) => Body::Pipeline(code),
             },
             is_gated: hooks || !gates.is_empty() || load.is_ever_left_out() || !consumes.is_empty(),
+            has_queues: !consumes.is_empty() || !node.queues.writes.is_empty(),
             is_shared: node.kind != SystemKind::Callback,
             gates: Claimed::new(gates),
             declared_chunks: node.chunk_count,
@@ -375,8 +373,11 @@ impl Work for Execution {
     }
 
     #[inline(always)]
-    fn claimed(&self, local: &mut Local, chunk: Chunk) {
-        local.now = Ticks::now();
+    fn claimed<const ALONE: bool>(&self, local: &mut Local, chunk: Chunk) {
+        // Alone, what ended last ended just now, so the clock is read once per system. A trace gets both moments.
+        if !ALONE || is_recorded::<SchedulerChunk>() {
+            local.now = Ticks::now();
+        }
         trace::dispensed(local.now, chunk, local.worker);
         if chunk.chunk == 0 {
             let times = &self.times[usize::from(chunk.system)];
@@ -425,6 +426,8 @@ impl Work for Execution {
         }
         if !succeeded {
             self.chunk_failed(local, chunk, result);
+            // What was said about it is nobody's work.
+            local.now = Ticks::now();
         }
         succeeded
     }
@@ -440,13 +443,14 @@ impl Work for Execution {
         let plan = &self.plans[usize::from(system)];
         let times = &self.times[usize::from(system)];
         times.set_done(local.now);
-        let has_succeeded = outcome == SkipReason::NOT_SKIPPED.0;
-        if !plan.consumes.is_empty() || !plan.produces.is_empty() {
-            self.settle_queues(plan, system, has_succeeded);
-        }
         trace::completed(local.now, system, outcome, || {
             if times.was_claimed() { local.scale.ns(times.duration()) } else { 0 }
         });
+        if plan.has_queues {
+            self.settle_queues(plan, system, outcome == SkipReason::NOT_SKIPPED.0);
+            // Merging events takes its time, which is not that of the successors.
+            local.now = Ticks::now();
+        }
     }
 
     #[inline(always)]

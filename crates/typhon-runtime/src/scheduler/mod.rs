@@ -13,7 +13,7 @@ pub(crate) mod claim;
 #[cfg(not(loom))]
 mod claimed;
 #[cfg(not(loom))]
-mod clocks;
+pub(crate) mod clocks;
 #[cfg(not(loom))]
 pub(crate) mod control;
 mod countdown;

@@ -213,7 +213,7 @@ impl Work for Deeds {
 
     fn enter(&self, (): &mut (), _epoch: Epoch) {}
     fn track_begins(&self, (): &mut ()) {}
-    fn claimed(&self, (): &mut (), _chunk: Chunk) {}
+    fn claimed<const ALONE: bool>(&self, (): &mut (), _chunk: Chunk) {}
 
     fn run(&self, (): &mut (), chunk: Chunk, _is_last_claim: bool) -> bool {
         self.look_at_predecessors(chunk.system);

@@ -148,3 +148,27 @@ pub(super) fn between_ticks(
 pub(super) fn woken(at: Ticks, worker: WorkerId, delay_ns: u64) {
     emit_at(at, || SchedulerWorkerWake { worker_id: worker.get(), delay_us: us(delay_ns) });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn b35_a_wake_is_lost_only_if_the_call_was_over_while_the_sleeper_slept_on() {
+        let start = Ticks::now();
+        std::thread::sleep(Duration::from_millis(2));
+        let (end, scale) = (Ticks::now(), TickScale::current());
+        let ticks_per_ms = (end.raw() - start.raw()) as f64 * 1e6 / scale.ns_between(start, end) as f64;
+        let at = |ms: f64| Ticks::from_raw(start.raw() + (ms * ticks_per_ms) as u64);
+        let (slept_from, now) = (at(100.0), at(151.0));
+        let called = Awakening { end: WaitEnd::Expired, is_called: true, is_stopped: false };
+        let is_lost = |awakening: Awakening, call_ms| awakening.is_lost(at(call_ms), slept_from, now, scale);
+        assert!(is_lost(called, 120.0));
+        assert!(!is_lost(Awakening { end: WaitEnd::Woken, ..called }, 120.0), "it was woken");
+        assert!(!is_lost(Awakening { is_called: false, ..called }, 120.0), "nobody called");
+        assert!(!is_lost(called, 99.0), "that call was before it slept");
+        assert!(!is_lost(called, 152.0), "that call is not over yet");
+        assert!(!is_lost(called, 150.5), "its time was over before the call was");
+    }
+}

@@ -53,8 +53,8 @@ pub(crate) trait Work: Sync {
     fn track_begins(&self, local: &mut Self::Local);
     /// All predecessors are through: decides what becomes of the system.
     fn turn(&self, local: &mut Self::Local, system: u16, turn: Turn) -> Verdict;
-    /// A chunk was claimed.
-    fn claimed(&self, local: &mut Self::Local, chunk: Chunk);
+    /// A chunk was claimed. `ALONE`: by a worker that does nothing but run one after the other.
+    fn claimed<const ALONE: bool>(&self, local: &mut Self::Local, chunk: Chunk);
     /// Runs a claimed chunk; false if it failed. `is_last_claim`: nothing of the system is left to claim.
     fn run(&self, local: &mut Self::Local, chunk: Chunk, is_last_claim: bool) -> bool;
     /// Runs all chunks of a system on a worker that is alone.
@@ -167,13 +167,13 @@ impl<'b, W: Work> Worker<'b, W> {
                 }
             }
         });
-        self.complete::<true>(system);
+        self.tell_successors::<true>(system);
     }
 
     /// False if the system is through with it: failed, or aborted before it started.
     #[inline(always)]
     fn run_chunk_alone(&mut self, chunk: Chunk) -> bool {
-        self.work.claimed(&mut self.memory.local, chunk);
+        self.work.claimed::<true>(&mut self.memory.local, chunk);
         let system = usize::from(chunk.system);
         if chunk.chunk == 0 && self.board.is_aborted(system) {
             self.board.systems[system].set_outcome(W::ABORTED);
@@ -281,14 +281,16 @@ impl<'b, W: Work> Worker<'b, W> {
             }
         }
         self.announce(published);
-        self.tell_successors::<ALONE>();
+        if let Some(system) = self.memory.through.pop() {
+            self.tell_successors::<ALONE>(system);
+        }
     }
 
     /// Runs a claimed chunk, and what follows from it.
     #[inline(always)]
     fn step(&mut self, (system, claim): (u16, Claim)) {
         let chunk = Chunk { system, chunk: claim.chunk, total: claim.total };
-        self.work.claimed(&mut self.memory.local, chunk);
+        self.work.claimed::<false>(&mut self.memory.local, chunk);
         let board = self.board;
         let state = &board.systems[usize::from(system)];
         let mut done = 1;
@@ -299,7 +301,7 @@ impl<'b, W: Work> Worker<'b, W> {
             done += self.drain(system);
         }
         if claim.total == 1 || state.claims.finish(done) {
-            self.complete::<false>(system);
+            self.tell_successors::<false>(system);
         }
     }
 
@@ -346,23 +348,17 @@ impl<'b, W: Work> Worker<'b, W> {
 
     /// A system is through: tells its successors, theirs if they are left out, and so on.
     #[inline(always)]
-    fn complete<const ALONE: bool>(&mut self, system: u16) {
-        self.memory.through.push(system);
-        self.tell_successors::<ALONE>();
-    }
-
-    fn tell_successors<const ALONE: bool>(&mut self) {
-        let (mut published, mut completed) = (Published::default(), 0);
-        while let Some(system) = self.memory.through.pop() {
-            self.tell::<ALONE>(system, &mut published);
+    fn tell_successors<const ALONE: bool>(&mut self, system: u16) {
+        let (mut published, mut completed) = (Published::default(), 1);
+        self.tell::<ALONE>(system, &mut published);
+        while let Some(left_out) = self.memory.through.pop() {
+            self.tell::<ALONE>(left_out, &mut published);
             completed += 1;
         }
-        if completed > 0 {
-            self.board.workers[self.memory.id].add_completed(completed);
-            if !ALONE {
-                self.announce(published);
-                self.board.completed(completed);
-            }
+        self.board.workers[self.memory.id].add_completed(completed);
+        if !ALONE {
+            self.announce(published);
+            self.board.completed(completed);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{SystemIndex, WorkerId};
 /// One tick, as systems and gates see it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TickInfo {
-    /// Number of the tick, from 0, one more for every tick that ran.
+    /// Number of the tick, from 1, one more for every tick that ran: the number by which messages and tools name it.
     pub number: i64,
     /// Seconds that this tick moves the world on: one of the two below, as the runtime's time step says.
     pub delta_seconds: f64,

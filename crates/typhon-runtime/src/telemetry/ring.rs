@@ -6,13 +6,14 @@ use crate::SystemIndex;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use typhon_sync::atomic::AtomicU64;
 
 /// A ring for the last `capacity` ticks, rounded up to a power of two, of a schedule with this many systems.
 pub fn telemetry_ring(capacity: usize, system_count: usize) -> (TelemetryWriter, Telemetry) {
     let words = TICK_WORDS + SYSTEM_WORDS * system_count;
     let ring = Arc::new(Ring {
         slots: Slots::new(capacity.max(1).next_power_of_two(), words),
-        newest: AtomicI64::new(-1),
+        newest: AtomicI64::new(0),
         system_count,
     });
     (TelemetryWriter(Arc::clone(&ring)), Telemetry(ring))
@@ -21,7 +22,7 @@ pub fn telemetry_ring(capacity: usize, system_count: usize) -> (TelemetryWriter,
 #[derive(Debug)]
 struct Ring {
     slots: Slots,
-    /// The last tick written; −1 before the first.
+    /// The last tick written; 0 before the first.
     newest: AtomicI64,
     system_count: usize,
 }
@@ -31,13 +32,27 @@ struct Ring {
 pub struct TelemetryWriter(Arc<Ring>);
 
 impl TelemetryWriter {
-    /// Adds a tick, whose number is one more than the last one's, with its systems by index.
-    pub fn record(&mut self, tick: &TickTelemetry, systems: impl IntoIterator<Item = SystemTelemetry>) {
+    /// Adds a tick, whose number is one more than the last one's, with its systems by index. How many of them were
+    /// active is counted here.
+    #[inline]
+    pub fn record(&mut self, mut tick: TickTelemetry, systems: impl IntoIterator<Item = SystemTelemetry>) {
         debug_assert_eq!(tick.tick, self.0.newest.load(Ordering::Relaxed) + 1);
-        let systems = systems.into_iter().flat_map(SystemTelemetry::to_words);
-        self.0.slots.write(tick.tick as u64, tick.to_words().into_iter().chain(systems));
+        self.0.slots.write(tick.tick as u64, |words| {
+            let (head, rest) = words.split_at(TICK_WORDS);
+            let (rest, _) = rest.as_chunks::<SYSTEM_WORDS>();
+            tick.active_systems = 0;
+            for (words, system) in rest.iter().zip(systems) {
+                tick.active_systems += u16::from(system.workers > 0);
+                store(words, system.to_words());
+            }
+            store(head, tick.to_words());
+        });
         self.0.newest.store(tick.tick, Ordering::Release);
     }
+}
+
+fn store(words: &[AtomicU64], values: impl IntoIterator<Item = u64>) {
+    words.iter().zip(values).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
 }
 
 /// Why there are no numbers.
@@ -75,7 +90,7 @@ impl Telemetry {
     /// Ticks that are kept at the moment; they may be gone the next.
     pub fn window(&self) -> Option<RangeInclusive<i64>> {
         let newest = self.0.newest.load(Ordering::Acquire);
-        (newest >= 0).then(|| (newest - self.0.slots.count() as i64 + 1).max(0)..=newest)
+        (newest > 0).then(|| (newest - self.0.slots.count() as i64 + 1).max(1)..=newest)
     }
 
     /// One tick.
@@ -163,7 +178,7 @@ mod tests {
             interval_ms: float + 3.0,
             late_ms: float + 4.0,
             active_workers: u16::from(small),
-            active_systems: u16::from(small) + 1,
+            active_systems: if small > 0 { 3 } else { 0 },
             level: OverloadLevel(small),
             multiplier: small,
             queue_depth: number as u32 + 5,
@@ -184,15 +199,15 @@ mod tests {
     }
 
     fn record(writer: &mut TelemetryWriter, number: i64) {
-        writer.record(&tick(number), (0..3).map(|index| system(number, index)));
+        writer.record(tick(number), (0..3).map(|index| system(number, index)));
     }
 
     #[test]
     fn b56_the_last_ticks_are_readable_and_others_are_errors() {
         let (mut writer, telemetry) = telemetry_ring(4, 3);
         assert_eq!(telemetry.latest(), Err(TelemetryError::Empty));
-        assert_eq!((telemetry.tick(0), telemetry.window()), (Err(TelemetryError::Empty), None));
-        (0..10).for_each(|number| record(&mut writer, number));
+        assert_eq!((telemetry.tick(1), telemetry.window()), (Err(TelemetryError::Empty), None));
+        (1..=9).for_each(|number| record(&mut writer, number));
         assert_eq!(telemetry.window(), Some(6..=9));
         assert_eq!(telemetry.latest(), Ok(tick(9)));
         for number in 6..=9 {
@@ -213,9 +228,9 @@ mod tests {
     #[test]
     fn b56_a_young_ring_has_a_short_window() {
         let (mut writer, telemetry) = telemetry_ring(1000, 3);
-        record(&mut writer, 0);
         record(&mut writer, 1);
-        assert_eq!(telemetry.window(), Some(0..=1));
+        record(&mut writer, 2);
+        assert_eq!(telemetry.window(), Some(1..=2));
     }
 
     #[test]
@@ -244,7 +259,7 @@ mod tests {
                     })
                 })
                 .collect();
-            (0..TICKS).for_each(|number| record(&mut writer, number));
+            (1..=TICKS).for_each(|number| record(&mut writer, number));
             is_over.store(true, Ordering::Relaxed);
             let whole: u64 = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
             assert!(telemetry.latest().is_ok(), "{whole} reads were whole");

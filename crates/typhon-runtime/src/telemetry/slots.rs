@@ -37,17 +37,17 @@ impl Slots {
         &self.slots[tick as usize & (self.slots.len() - 1)]
     }
 
-    /// Writes a tick over the one that is as many ticks older as there are slots. One thread at a time.
-    pub fn write(&self, tick: u64, words: impl IntoIterator<Item = u64>) {
+    /// Writes a tick over the one that is as many ticks older as there are slots; `fill` stores its words. One thread
+    /// at a time.
+    #[inline]
+    pub fn write(&self, tick: u64, fill: impl FnOnce(&[AtomicU64])) {
         let slot = self.of(tick);
         if !planted(Fault::WriteUnannounced) {
             slot.version.store(slot.version.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
         }
         // Who sees a new word sees the odd version, or a later one.
         fence(unless(Fault::AnnounceLate, Ordering::Release));
-        for (word, value) in slot.words.iter().zip(words) {
-            word.store(value, Ordering::Relaxed);
-        }
+        fill(&slot.words);
         slot.version.store(whole(tick), unless(Fault::PublishRelaxed, Ordering::Release));
     }
 

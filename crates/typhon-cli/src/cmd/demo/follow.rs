@@ -7,12 +7,12 @@ use typhon::telemetry::{Telemetry, TickTelemetry};
 pub(super) struct Ticks {
     /// Durations, in microseconds.
     durations_us: Vec<u32>,
-    /// Number of the next tick.
-    next: i64,
+    /// The last tick that was seen; the first is 1.
+    last: i64,
     latest: Option<TickTelemetry>,
     highest_level: u8,
     highest_multiplier: u8,
-    /// Ticks above their budget.
+    /// Ticks longer than the target, the base interval: what `typhon trace stats` counts too.
     pub(super) overruns: u64,
     /// Ticks that went by between two looks.
     pub(super) unseen: u64,
@@ -22,19 +22,19 @@ impl Ticks {
     /// Takes in the ticks that ended since the last call.
     pub(super) fn follow(&mut self, telemetry: &Telemetry) {
         let Some(window) = telemetry.window() else { return };
-        self.unseen += u64::try_from(window.start() - self.next).unwrap_or(0);
-        for number in self.next.max(*window.start())..=*window.end() {
+        self.unseen += u64::try_from(window.start() - self.last - 1).unwrap_or(0);
+        for number in (self.last + 1).max(*window.start())..=*window.end() {
             match telemetry.tick(number) {
                 Ok(tick) => self.add(tick),
                 Err(_) => self.unseen += 1,
             }
         }
-        self.next = window.end() + 1;
+        self.last = *window.end();
     }
 
     fn add(&mut self, tick: TickTelemetry) {
         self.durations_us.push((tick.actual_ms * 1e3) as u32);
-        self.overruns += u64::from(tick.actual_ms > tick.target_ms * f32::from(tick.multiplier));
+        self.overruns += u64::from(tick.overrun_ratio > 1.0);
         self.highest_level = self.highest_level.max(tick.level.0);
         self.highest_multiplier = self.highest_multiplier.max(tick.multiplier);
         self.latest = Some(tick);
@@ -47,7 +47,7 @@ impl Ticks {
 
     /// Ticks that ended.
     pub(super) fn count(&self) -> i64 {
-        self.next
+        self.last
     }
 
     /// The highest level of overload, and the largest number of steps between two ticks.

@@ -210,7 +210,7 @@ fn to_text(finished: &Finished<'_>) -> String {
         count(tally.born)
     ));
     text.push_str(&format!(
-        "ticks   median {}, p99 {}, longest {}; {} over budget, {} skipped; highest level {level} ({}), {multiplier}×\n",
+        "ticks   median {}, p99 {}, longest {}; {} longer than the target, {} skipped; highest level {level} ({}), {multiplier}×\n",
         duration(p50),
         duration(p99),
         duration(max),

@@ -122,7 +122,7 @@ fn stop_after(runtime: &Arc<Runtime>, ticks: u32) {
     let slot: Arc<OnceLock<Weak<Runtime>>> = Arc::default();
     let stopped = Arc::clone(&slot);
     runtime.on_output(move |tick| {
-        if tick.number + 1 >= i64::from(ticks)
+        if tick.number >= i64::from(ticks)
             && let Some(runtime) = stopped.get().and_then(Weak::upgrade)
         {
             return runtime.shutdown();
