@@ -70,10 +70,25 @@ fn the_recording_names_tracks_phases_systems_and_queues() {
     assert_eq!(names("dags"), ["Colony", "Garden", "Spiders", "Picture"]);
     assert!(names("systems").contains(&"AntSteer".to_owned()));
     assert!(names("eventQueues").contains(&"FoodReached".to_owned()));
+    let text = typhon(&["trace", "stats", "--by", "system", arg(&output)]).expect(0).stdout;
+    assert!(text.contains("Throttled: not its turn, by its own tick_divisor"), "{text}");
     // Systems that run alone have a span around their chunks as well; it does not count twice.
     let stats = typhon(&["trace", "stats", "--by", "system", "--json", arg(&output)]).expect(0).json();
     let steered = stats["rows"].as_array().into_iter().flatten().find(|row| row["key"] == "AntSteer");
     assert!(steered.is_some_and(|row| row["count"] == 70 * 2), "two chunks of ants in each tick: {stats}");
+}
+
+#[test]
+fn the_demo_and_the_statistics_of_its_recording_count_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("run.typhon-trace");
+    // Too fast for the storm: some ticks are longer than the target, at several multipliers.
+    let args = ["demo", "--ants", "500", "--hz", "500", "--ticks", "650", "--overload", "--json", "-o"];
+    let said = typhon(&[&args[..], &[arg(&output)]].concat()).expect(0).json();
+    let stats = typhon(&["trace", "stats", "--by", "system", "--json", arg(&output)]).expect(0).json();
+    let overload = &stats["schedule"]["overload"];
+    assert!(said["ticks"]["overruns"].as_u64().is_some_and(|overruns| overruns > 0), "{said}");
+    assert_eq!(said["ticks"]["overruns"], overload["lateTicks"], "{said} {overload}");
 }
 
 #[test]

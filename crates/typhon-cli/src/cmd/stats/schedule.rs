@@ -7,21 +7,26 @@ use crate::output::table::{Align, Table};
 use crate::output::units::{count, duration, plural};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use typhon_analysis::schedule::{Overload, Schedule, Times};
+use typhon_analysis::schedule::{Overload, QueueUse, Schedule, Times};
+use typhon_trace::event::SkipReason;
 use typhon_trace::tables::Tables;
 
 /// Tables for people, at most `top` rows each (0 = all), the largest first.
 pub(super) fn text(report: &Report, top: usize, style: &Style) -> Vec<String> {
     let schedule = &report.stats.schedule;
     let names = Names(&report.tables);
+    let notes = [None, None, throttled_note(schedule), growth_note(schedule, &names)];
     let tables = [
         times("PHASE", schedule.phases.iter().map(|(phase, times)| (phase.to_string(), times)).collect()),
         times("WAIT FOR A WORKER", waits(schedule, &names)),
         skips(schedule, &names),
         queues(schedule, &names),
     ];
-    let mut paragraphs: Vec<String> =
-        tables.into_iter().flatten().map(|(table, rows)| cut(table, rows, top, style)).collect();
+    let mut paragraphs: Vec<String> = tables
+        .into_iter()
+        .zip(notes)
+        .filter_map(|(rows, note)| Some(paragraph(rows?, note, top, style)))
+        .collect();
     paragraphs.extend(schedule.overload.as_ref().map(overload));
     if schedule.left_out > 0 {
         let records = plural(schedule.left_out, "record");
@@ -124,7 +129,7 @@ fn queues(schedule: &Schedule, names: &Names<'_>) -> Option<Rows> {
     let numbers = ["CAPACITY", "PEAK", "LEFT", "PRODUCED", "CONSUMED", "OVERFLOWED"];
     let titles: Vec<_> =
         [("QUEUE", Align::Left)].into_iter().chain(numbers.map(|title| (title, Align::Right))).collect();
-    let row = |(queue, used): (&u16, &typhon_analysis::schedule::QueueUse)| {
+    let row = |(queue, used): (&u16, &QueueUse)| {
         let capacity = names.capacity(*queue).and_then(|capacity| u64::try_from(capacity).ok());
         let cells = [
             used.peak_depth.into(),
@@ -137,6 +142,23 @@ fn queues(schedule: &Schedule, names: &Names<'_>) -> Option<Rows> {
         (used.produced, first.into_iter().chain(cells.map(count)).collect())
     };
     table(&titles, schedule.queues.iter().map(row).collect())
+}
+
+/// The registry has one reason for both.
+fn throttled_note(schedule: &Schedule) -> Option<&'static str> {
+    let is_throttled = schedule.skips.keys().any(|(_, reason)| *reason == SkipReason::THROTTLED);
+    is_throttled.then_some(
+        "Throttled: not its turn, by its own tick_divisor at any time or by the throttled one under load; \
+         kind SchedulerOverloadSystemShed tells the latter",
+    )
+}
+
+fn growth_note(schedule: &Schedule, names: &Names<'_>) -> Option<&'static str> {
+    let is_above = |(queue, used): (&u16, &QueueUse)| {
+        names.capacity(*queue).is_some_and(|capacity| i64::from(used.peak_depth) > i64::from(capacity))
+    };
+    let note = "a PEAK above the CAPACITY: the queue was declared to grow, and only what is beyond its limit overflows";
+    schedule.queues.iter().any(is_above).then_some(note)
 }
 
 fn overload(overload: &Overload) -> String {
@@ -182,6 +204,16 @@ fn table(titles: &[(&'static str, Align)], rows: Vec<(u64, Vec<String>)>) -> Opt
     (!rows.is_empty()).then(|| (Table::new(titles), rows))
 }
 
+/// A table, and what has to be known to read it.
+fn paragraph(rows: Rows, note: Option<&str>, top: usize, style: &Style) -> String {
+    let mut text = cut(rows.0, rows.1, top, style);
+    if let Some(note) = note {
+        text.push('\n');
+        text.push_str(note);
+    }
+    text
+}
+
 fn cut(mut table: Table, mut rows: Vec<(u64, Vec<String>)>, top: usize, style: &Style) -> String {
     rows.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
     let all = rows.len();
@@ -197,4 +229,30 @@ fn cut(mut table: Table, mut rows: Vec<(u64, Vec<String>)>, top: usize, style: &
 
 fn ns(value: u64) -> String {
     duration(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use typhon_trace::tables::EventQueue;
+
+    #[test]
+    fn what_needs_a_word_gets_one_and_nothing_else_does() {
+        let queue = EventQueue {
+            queue_index: 3,
+            name: "Hits".to_owned(),
+            capacity: 64,
+            event_type_name: String::new(),
+        };
+        let tables = Tables { event_queues: vec![queue], ..Tables::default() };
+        let notes = |peak_depth, queue, reason| {
+            let mut schedule = Schedule::default();
+            schedule.queues.insert(queue, QueueUse { peak_depth, ..QueueUse::default() });
+            schedule.skips.insert((0, reason), 1);
+            (growth_note(&schedule, &Names(&tables)).is_some(), throttled_note(&schedule).is_some())
+        };
+        assert_eq!(notes(64, 3, SkipReason::EMPTY_EVENTS), (false, false));
+        assert_eq!(notes(65, 3, SkipReason::THROTTLED), (true, true));
+        assert_eq!(notes(65, 4, SkipReason::SHED), (false, false), "nobody knows that queue's capacity");
+    }
 }
