@@ -2,7 +2,7 @@
 //!
 //! Each check returns one line per finding; the same functions run as unit tests under plain `cargo test`.
 
-use crate::{Outcome, docs, edges, licences, picture, tree, workspace};
+use crate::{Outcome, docs, edges, licences, picture, rules, tree, workspace};
 
 /// Runs all checks and prints what they found.
 pub(crate) fn run(_arguments: &[String]) -> Outcome {
@@ -14,6 +14,7 @@ pub(crate) fn run(_arguments: &[String]) -> Outcome {
         ("licences", licences::findings(&metadata)),
         ("file hygiene", tree::findings(&files)?),
         ("links and commands in pages", docs::findings(&files)?),
+        ("rules and their tests", rules::findings(&files)?),
         ("picture", picture::findings()?),
     ] {
         println!("{title}: {}", if findings.is_empty() { "ok" } else { "FAILED" });

@@ -12,6 +12,7 @@ mod fuzz;
 mod licences;
 mod models;
 mod picture;
+mod rules;
 mod testing;
 mod tree;
 mod ui;
@@ -39,10 +40,14 @@ const TASKS: &[Task] = &[
         "install the .NET runtimes and the programs of the live tests into target/dotnet",
         dotnet::run,
     ),
-    ("check", "check the tree: edges, licences, file hygiene, links and commands in pages", check::run),
+    (
+        "check",
+        "check the tree: edges, licences, file hygiene, links and commands in pages, a test for each rule",
+        check::run,
+    ),
     ("ui", "check, test and build the Workbench's pages; with --check compare the committed bundle", ui::run),
     ("ui-test", "run the tests of the Workbench in a browser; arguments go to Playwright", ui::browser_tests),
-    ("picture", "draw docs/typhon.svg from what the commands print", picture::run),
+    ("picture", "draw docs/typhon.svg and docs/demo.svg from what the commands print", picture::run),
     ("fuzz", "run the fuzz targets one after the other", fuzz::run),
     ("fuzz-seeds", "write the seeds of the fuzz targets from the recordings", fuzz::write_seeds),
 ];

@@ -1,4 +1,4 @@
-//! The picture in the README: a terminal with real commands and what they really print.
+//! The pictures in the README: terminals with real commands and what they really print.
 
 use std::fmt::Write;
 use std::fs;
@@ -6,10 +6,16 @@ use std::process::Command;
 
 use crate::{Outcome, workspace};
 
-const PICTURE: &str = "docs/typhon.svg";
+/// A picture, and what it shows.
+type Picture = (&'static str, fn() -> Result<Vec<Line>, String>);
+
+const PICTURES: &[Picture] = &[("docs/typhon.svg", commands), ("docs/demo.svg", colony)];
 const RECORDING: &str = "corpus/guide-shard.typhon-trace";
 
-/// The commands of the picture, without the file that each ends with.
+/// What runs the colony: the same world as that of the demo, without its clock, so that it always ends the same way.
+const COLONY: &[&str] = &["run", "--quiet", "--package", "anthill", "--example", "picture"];
+
+/// The commands of the first picture, without the file that each ends with.
 const SCENES: &[&[&str]] = &[
     &["trace", "info"],
     &["trace", "dump", "--where", "kind=Transaction* dur>1ms", "--limit", "3"],
@@ -21,23 +27,39 @@ const LETTER_PX: f64 = 7.83;
 const MARGIN_PX: usize = 18;
 const COLUMNS_MAX: usize = 118;
 
-/// Writes the picture.
+/// Writes the pictures.
 pub(crate) fn run(_arguments: &[String]) -> Outcome {
-    let path = workspace::root().join(PICTURE);
-    fs::write(&path, draw()?).map_err(|error| format!("{}: {error}", path.display()))
+    for (picture, lines) in PICTURES {
+        let path = workspace::root().join(picture);
+        fs::write(&path, svg(&lines()?)).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
 }
 
-/// One line when the picture no longer shows what the commands print.
+/// One line for each picture that no longer shows what the commands print.
 ///
 /// # Errors
-/// When the command line cannot be built or run.
+/// When a command cannot be built or run.
 pub(crate) fn findings() -> Result<Vec<String>, String> {
-    let found = fs::read_to_string(workspace::root().join(PICTURE)).unwrap_or_default();
-    let stale = found != draw()?;
-    Ok(stale.then(|| format!("{PICTURE} is stale: cargo xtask picture")).into_iter().collect())
+    let mut found = Vec::new();
+    for (picture, lines) in PICTURES {
+        let there = fs::read_to_string(workspace::root().join(picture)).unwrap_or_default();
+        if there != svg(&lines()?) {
+            found.push(format!("{picture} is stale: cargo xtask picture"));
+        }
+    }
+    Ok(found)
 }
 
-fn draw() -> Result<String, String> {
+/// The colony of the demo after ten seconds.
+fn colony() -> Result<Vec<Line>, String> {
+    let prompt = Line { text: format!("$ cargo {}", COLONY.join(" ")), class: "cmd" };
+    let output = workspace::output(workspace::cargo().args(COLONY))?;
+    let shown = output.lines().map(|line| Line { text: fitted(line), class: "out" });
+    Ok([prompt].into_iter().chain(shown).collect())
+}
+
+fn commands() -> Result<Vec<Line>, String> {
     workspace::run_cargo(&["build", "--quiet", "--package", "typhon-cli"])?;
     let mut lines = Vec::new();
     for arguments in SCENES {
@@ -45,7 +67,7 @@ fn draw() -> Result<String, String> {
         lines.push(Line { text: String::new(), class: "out" });
     }
     lines.pop();
-    Ok(svg(&lines))
+    Ok(lines)
 }
 
 struct Line {
@@ -111,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_picture_shows_what_the_commands_print() {
+    fn the_pictures_show_what_the_commands_print() {
         assert_eq!(findings().unwrap(), Vec::<String>::new());
     }
 
