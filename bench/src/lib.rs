@@ -5,6 +5,8 @@
 //! ratio of the two: of the fastest rounds, and the median over rounds.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "bevy")]
+pub mod bevy;
 pub mod graphs;
 pub mod process;
 pub mod recording;

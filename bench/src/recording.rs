@@ -1,14 +1,21 @@
-//! Recordings of a [`World`], in memory or in a file.
+//! Recordings of a [`World`], in memory or in a file, and which kinds a recorder has on.
 
 use std::error::Error;
 use std::io::Cursor;
 
+use typhon_profiler::config::{Overrides, Settings, resolve};
+use typhon_profiler::gates::KindMask;
 use typhon_trace::TraceError;
 use typhon_trace::header::FileHeader;
 use typhon_trace::tables::Tables;
 use typhon_trace::writer::{CloseInfo, TraceSink, TraceWriter, WriterOptions};
 
 use crate::world::World;
+
+/// The kinds that a process records when its profiler is on and nothing else is said.
+pub fn default_mask() -> KindMask {
+    resolve(&Settings::builder().overrides(Overrides::new().enabled(true)).build()).mask()
+}
 
 /// The slot that the writer of a recording has.
 pub const WRITER_SLOT: u8 = 9;

@@ -1,10 +1,13 @@
-//! Runtimes to be measured.
+//! Runtimes to be measured, and what is measured of them.
 
+use crate::Pair;
 use crate::graphs::Shape;
 use std::cell::Cell;
+use std::hint::black_box;
 use std::time::Duration;
 use typhon_engine::Engine;
 use typhon_engine::options::WorkerCount;
+use typhon_profiler::Ticks;
 use typhon_runtime::Runtime;
 use typhon_runtime::schedule::Schedule;
 
@@ -46,4 +49,33 @@ impl Ticking {
         self.tick.set(tick);
         self.runtime.step(Duration::from_nanos(tick * 16_666_667)).expect("nothing fails");
     }
+}
+
+/// Between two rounds; time for a recorder to put away what was recorded, as there is between the ticks of a world.
+const PAUSE: Duration = Duration::from_millis(3);
+
+/// Measures ticks of so many empty systems, beside a floor of as many boxed closures with two reads of the clock around
+/// each, and prints what a tick and a system of it take.
+pub fn per_system(label: &str, systems: usize, rounds: usize, mut tick: impl FnMut()) {
+    let ticks = 20_000 / systems.max(20);
+    let mut closures: Vec<Box<dyn FnMut() -> Result<(), ()> + Send>> =
+        (0..systems).map(|_| Box::new(|| Ok(())) as _).collect();
+    let floor = || {
+        for _ in 0..ticks {
+            for closure in &mut closures {
+                let start = Ticks::now();
+                black_box(closure()).expect("it does nothing");
+                black_box((start, Ticks::now()));
+            }
+        }
+    };
+    let pair =
+        Pair::measure_with(rounds, || std::thread::sleep(PAUSE), floor, || (0..ticks).for_each(|_| tick()));
+    let us_per_tick = pair.fastest_subject().as_secs_f64() * 1e6 / ticks as f64;
+    println!(
+        "  {label:<42} tick {us_per_tick:>9.3} µs  per system {:>7.1} ns  ratio {:>6.2} / {:>6.2}",
+        us_per_tick * 1e3 / systems as f64,
+        pair.ratio_of_minima(),
+        pair.median_ratio(),
+    );
 }

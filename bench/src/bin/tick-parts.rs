@@ -84,7 +84,7 @@ fn events() {
 
 fn telemetry() {
     let (mut writer, telemetry) = telemetry_ring(1024, SYSTEMS);
-    let mut number = 0;
+    let mut number = 1;
     let system = SystemTelemetry {
         transition_latency_us: 1.0,
         duration_us: 2.0,
@@ -108,7 +108,7 @@ fn telemetry() {
             overflow_count: 0,
             missed_ticks: 0,
         };
-        writer.record(&tick, (0..SYSTEMS).map(|_| system));
+        writer.record(tick, (0..SYSTEMS).map(|_| system));
         number += 1;
     });
     measure("telemetry: read the last tick", 1, || _ = black_box(telemetry.latest()));
