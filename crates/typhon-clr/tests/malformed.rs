@@ -156,6 +156,22 @@ fn sizes_out_of_range_are_refused_before_anything_is_allocated() {
 }
 
 #[test]
+fn metadata_takes_bounded_memory() {
+    const RECORD_BYTES: usize = 4 << 20;
+    let with = |ids: &[u32]| {
+        let mut writer = writer();
+        ids.iter().for_each(|id| writer.long_metadata(*id, 3, 1, RECORD_BYTES));
+        writer.end()
+    };
+    // A record that replaces another one takes its place.
+    assert!(decode(&with(&[2; 8])).is_ok());
+    let what = "bytes of metadata records";
+    assert!(
+        matches!(fault_of(&with(&[2, 3, 4, 5])), NettraceFault::LimitExceeded { what: it, .. } if it == what)
+    );
+}
+
+#[test]
 fn blobs_past_the_end_of_their_block_are_refused() {
     let mut content = [block_header(true, 0, 900), compressed(&[restart(7, 1, 500)])].concat();
     content.pop();

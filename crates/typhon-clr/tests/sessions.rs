@@ -406,6 +406,16 @@ fn a_reverse_port_never_takes_over_or_removes_what_others_put_there() {
 }
 
 #[test]
+fn a_reverse_port_of_which_no_runtime_can_be_told_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a,b", "a;b"] {
+        let refused = ReverseListener::bind(&folder.path().join(name)).unwrap_err();
+        assert!(refused.to_string().contains("a comma or a semicolon"), "{refused}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn runtimes_that_are_not_the_target_are_let_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("port");

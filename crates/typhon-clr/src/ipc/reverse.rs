@@ -1,4 +1,6 @@
 use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -43,9 +45,14 @@ impl ReverseListener {
     /// Creates the socket file, open to our own user only.
     ///
     /// # Errors
-    /// [`ClrError::Io`], also when the file exists: it is never overwritten.
+    /// [`ClrError::Io`], also when the file exists, which is never overwritten, or when no runtime could be told of the
+    /// path: `DOTNET_DiagnosticPorts` is a list, so there can be no comma and no semicolon in it.
     pub fn bind(path: &Path) -> Result<Self, ClrError> {
         let doing = "creating the socket for runtimes to connect to";
+        if has_list_separator(path) {
+            let why = "runtimes cannot be told of a path with a comma or a semicolon";
+            return Err(ClrError::io(doing)(std::io::Error::new(ErrorKind::InvalidInput, why)));
+        }
         let listener = UnixListener::bind(path).map_err(ClrError::io(doing))?;
         let metadata = path.metadata().map_err(ClrError::io(doing))?;
         let bound = Self {
@@ -78,13 +85,13 @@ impl ReverseListener {
         let stream = loop {
             match self.listener.accept() {
                 Ok((stream, _)) => break stream,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     match wait_for_any(&mut [PollFd::new(&self.listener, PollFlags::IN)], wait) {
                         Err(ClrError::Timeout { .. }) => return Ok(None),
                         other => other?,
                     }
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(ClrError::io(wait.doing)(error)),
             }
         };
@@ -104,6 +111,10 @@ impl Drop for ReverseListener {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
+
+fn has_list_separator(path: &Path) -> bool {
+    path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b',' | b';'))
 }
 
 /// One runtime behind a [`ReverseListener`]. It connects anew for each command.

@@ -11,6 +11,8 @@ pub const MAX_BLOCK_BYTES: usize = 16 << 20;
 
 /// Metadata records held for one stream; a runtime has a few thousand kinds of event at most.
 const MAX_METADATA: usize = 65_536;
+/// Bytes of all metadata records of a stream; held in memory they take several times as much.
+const MAX_METADATA_BYTES: usize = 16 << 20;
 /// Longest type name of an object; the longest known one has 13 bytes.
 const MAX_TYPE_NAME_BYTES: usize = 64;
 const MAGIC: &[u8; 8] = b"Nettrace";
@@ -144,7 +146,9 @@ pub struct Decoder {
     base: u64,
     phase: Phase,
     trace: Option<TraceInfo>,
-    metadata: HashMap<u32, Arc<Metadata>>,
+    /// With the size of each one's payload.
+    metadata: HashMap<u32, (Arc<Metadata>, usize)>,
+    metadata_bytes: usize,
     sequence: SequenceTracker,
     lost: Vec<LostEvents>,
     failure: Option<NettraceError>,
@@ -206,6 +210,7 @@ impl Decoder {
             phase: Phase::Preamble,
             trace: None,
             metadata: HashMap::new(),
+            metadata_bytes: 0,
             sequence: SequenceTracker::default(),
             lost: Vec::new(),
             failure: None,
@@ -269,7 +274,7 @@ impl Decoder {
             }
             Step::End => Some(Item::End),
             Step::Event { header, metadata_id, payload_end, payload_bytes } => Some(Item::Event(Event {
-                metadata: &self.metadata[&metadata_id],
+                metadata: &self.metadata[&metadata_id].0,
                 header,
                 payload: &self.buffer[payload_end - payload_bytes..payload_end],
             })),
@@ -451,15 +456,11 @@ impl Decoder {
         let header = blobs.header;
         let payload_end = self.consumed + cursor.position();
         let step = if blobs.kind == BlockKind::Metadata {
-            let metadata = Metadata::parse(payload, payload_base)?;
-            if self.metadata.len() >= MAX_METADATA && !self.metadata.contains_key(&metadata.metadata_id) {
-                return Err(self.cursor("").fault(NettraceFault::LimitExceeded {
-                    what: "number of metadata records",
-                    value: MAX_METADATA as i64 + 1,
-                    limit: MAX_METADATA as i64,
-                }));
-            }
-            self.metadata.insert(metadata.metadata_id, Arc::new(metadata));
+            let (metadata, size) = (Metadata::parse(payload, payload_base)?, payload.len());
+            let replaced = self.metadata.insert(metadata.metadata_id, (Arc::new(metadata), size));
+            self.metadata_bytes = self.metadata_bytes + size - replaced.map_or(0, |(_, size)| size);
+            self.check_limit("number of metadata records", self.metadata.len(), MAX_METADATA)?;
+            self.check_limit("bytes of metadata records", self.metadata_bytes, MAX_METADATA_BYTES)?;
             None
         } else {
             self.check_event(&blobs)?;
@@ -473,6 +474,14 @@ impl Decoder {
         blobs.remaining -= blob_bytes;
         self.enter(Phase::Blobs(blobs), blob_bytes);
         Ok(step)
+    }
+
+    fn check_limit(&self, what: &'static str, value: usize, limit: usize) -> Result<(), NettraceError> {
+        if value > limit {
+            let (value, limit) = (value as i64, limit as i64);
+            return Err(self.cursor("").fault(NettraceFault::LimitExceeded { what, value, limit }));
+        }
+        Ok(())
     }
 
     fn check_event(&self, blobs: &Blobs) -> Result<(), NettraceError> {

@@ -56,6 +56,11 @@ impl Writer {
 
     /// One metadata record for an event of the runtime provider.
     pub(crate) fn metadata(&mut self, metadata_id: u32, event_id: u32, version: u32) {
+        self.long_metadata(metadata_id, event_id, version, 0);
+    }
+
+    /// The same with bytes behind it that mean nothing.
+    pub(crate) fn long_metadata(&mut self, metadata_id: u32, event_id: u32, version: u32, more_bytes: usize) {
         let text =
             |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
         let mut payload = metadata_id.to_le_bytes().to_vec();
@@ -64,6 +69,7 @@ impl Writer {
         payload.extend(text(""));
         payload.extend(1u64.to_le_bytes());
         payload.extend([version, 4, 0].map(u32::to_le_bytes).concat());
+        payload.resize(payload.len() + more_bytes, 0);
         let blob = Blob { metadata_id: 0, thread: 0, sequence: 0, timestamp: 0, sorted: false, payload };
         let content = [block_header(true, 0, u64::MAX), compressed(&[blob])].concat();
         self.block("MetadataBlock", &content);
