@@ -162,7 +162,7 @@ fn g13_a_viewer_knows_counts_lanes_and_scale_when_the_trace_is_open() {
         assert_eq!(series.samples, count(8));
     }
     // The registry's GcEnd has no reason: it is found by the collection's number (B-11).
-    let collections = session.collections(0..usize::MAX).expect("ready");
+    let (_, collections) = session.collections(0..usize::MAX).expect("ready");
     let ended = collections.iter().filter(|collection| collection.end_ns.is_some());
     assert!(ended.filter(|collection| collection.reason.is_some()).count() as u64 >= count(8) - 1);
     for start in of_kind(7) {
