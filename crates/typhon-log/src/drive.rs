@@ -49,6 +49,8 @@ pub(crate) struct Driven<W> {
     writer: Mutex<W>,
     /// May threads that wait write themselves?
     waiters_write: bool,
+    /// Is there a background thread, which writes when asked and tries again by itself when there was no room?
+    is_helped: bool,
 }
 
 /// The writer, held. Giving it back lets the next one have it.
@@ -57,6 +59,11 @@ pub(crate) struct Held<'a, W> {
     stream: &'a Stream,
     /// Nothing was done: whoever waits for room has nothing to look for.
     was_idle: bool,
+    /// There was no room on disk, and the background thread tries again: whoever were called now would find the same,
+    /// and call the next.
+    is_put_off: bool,
+    /// It is used by a destructor while a panic of something else unwinds.
+    was_panicking: bool,
 }
 
 impl<W> Deref for Held<'_, W> {
@@ -75,7 +82,7 @@ impl<W> DerefMut for Held<'_, W> {
 
 impl<W> Drop for Held<'_, W> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if std::thread::panicking() && !self.was_panicking {
             // Half a step was made, and nobody knows which half.
             #[cfg(not(loom))]
             self.stream.fail();
@@ -83,7 +90,7 @@ impl<W> Drop for Held<'_, W> {
         }
         self.guard = None;
         // After the writer is free: whoever registers from now on finds it free by itself.
-        if !planted(Fault::NoBaton) {
+        if !self.is_put_off && !planted(Fault::NoBaton) {
             self.stream.waiters.wake_first();
         }
         if !self.was_idle {
@@ -93,19 +100,23 @@ impl<W> Drop for Held<'_, W> {
 }
 
 impl<W: Drive> Driven<W> {
-    pub(crate) fn new(stream: Stream, writer: W, waiters_write: bool) -> Self {
-        Self { stream, writer: Mutex::new(writer), waiters_write }
+    pub(crate) fn new(stream: Stream, writer: W, waiters_write: bool, is_helped: bool) -> Self {
+        Self { stream, writer: Mutex::new(writer), waiters_write, is_helped }
     }
 
     /// The writer, as soon as it is free.
     pub(crate) fn hold(&self) -> Held<'_, W> {
-        Held { guard: Some(lock(&self.writer)), stream: &self.stream, was_idle: false }
+        self.held(lock(&self.writer))
+    }
+
+    fn held<'a>(&'a self, guard: MutexGuard<'a, W>) -> Held<'a, W> {
+        let was_panicking = std::thread::panicking();
+        Held { guard: Some(guard), stream: &self.stream, was_idle: false, is_put_off: false, was_panicking }
     }
 
     /// The writer, if it is free.
     pub(crate) fn try_hold(&self) -> Option<Held<'_, W>> {
-        let guard = try_lock(&self.writer)?;
-        Some(Held { guard: Some(guard), stream: &self.stream, was_idle: false })
+        Some(self.held(try_lock(&self.writer)?))
     }
 
     /// One group, written by this thread if nobody else writes and waiting threads may.
@@ -116,16 +127,29 @@ impl<W: Drive> Driven<W> {
         let mut writer = self.try_hold()?;
         let step = writer.step(&self.stream);
         writer.was_idle = step == Step::Idle;
+        writer.is_put_off = step == Step::Full && self.is_helped;
         Some(step)
     }
 
-    /// Waits until everything up to `position` is durable. `ring` asks the background thread to write, for when this
-    /// one may not or could not; `false` if there is none.
+    /// Everything that is published, written by this thread as soon as nobody else writes.
+    pub(crate) fn write_all(&self) {
+        let mut writer = self.hold();
+        let last = loop {
+            match writer.step(&self.stream) {
+                Step::Wrote => {}
+                last => break last,
+            }
+        };
+        writer.is_put_off = last == Step::Full && self.is_helped;
+    }
+
+    /// Waits until everything up to `position` is durable. `ring` asks the background thread, if there is one, to
+    /// write, for when this one may not or could not.
     pub(crate) fn wait_durable(
         &self,
         position: u64,
         deadline: Deadline,
-        ring: impl Fn() -> bool,
+        ring: impl Fn(),
     ) -> Result<(), NotDurable> {
         if position > self.stream.next().position {
             return Err(NotDurable::NotAppended);
@@ -151,11 +175,12 @@ impl<W: Drive> Driven<W> {
                 self.leave(&ticket);
                 return result;
             }
-            let needs_help = !self.waiters_write || step == Some(Step::Full);
-            let is_helped = needs_help && ring();
-            if step == Some(Step::Full) && !is_helped {
+            if step == Some(Step::Full) && !self.is_helped {
                 self.leave(&ticket);
                 return Err(NotDurable::Full);
+            }
+            if !self.waiters_write || step == Some(Step::Full) {
+                ring();
             }
             if let Some(result) = self.park(&ticket, position, deadline, &ring) {
                 return result;
@@ -165,12 +190,7 @@ impl<W: Drive> Driven<W> {
 
     /// Lets the others of a crowd come, see [`Waiters::arrive`](crate::waiters::Waiters::arrive). Without a result this
     /// thread writes, or was called to look again.
-    fn gather(
-        &self,
-        position: u64,
-        deadline: Deadline,
-        ring: &impl Fn() -> bool,
-    ) -> Option<Result<(), NotDurable>> {
+    fn gather(&self, position: u64, deadline: Deadline, ring: &impl Fn()) -> Option<Result<(), NotDurable>> {
         if !self.waiters_write {
             return None;
         }
@@ -205,7 +225,7 @@ impl<W: Drive> Driven<W> {
         ticket: &Ticket,
         position: u64,
         deadline: Deadline,
-        ring: &impl Fn() -> bool,
+        ring: &impl Fn(),
     ) -> Option<Result<(), NotDurable>> {
         if ticket.park(deadline) == WaitEnd::Woken {
             return None;
@@ -214,7 +234,7 @@ impl<W: Drive> Driven<W> {
         let settled = self.settled(position);
         if settled.is_none() {
             // Nobody waits for it any more; it is still to be written soon.
-            let _ = ring();
+            ring();
         }
         Some(settled.unwrap_or(Err(NotDurable::Expired)))
     }
@@ -254,12 +274,45 @@ mod tests {
     /// call to itself. It takes five preemptions of three threads, more than the models explore.
     #[test]
     fn a_call_to_write_is_passed_on_by_whoever_leaves() {
-        let driven = Driven::new(Stream::new(Place { position: 4096, tsn: 1 }, 4096), Nothing, true);
+        let driven = Driven::new(Stream::new(Place { position: 4096, tsn: 1 }, 4096), Nothing, true, false);
         let waiters = &driven.stream.waiters;
         let (first, second) = (waiters.register(4104), waiters.register(4112));
         waiters.wake_first();
         driven.leave(&first);
         assert_eq!(second.park(Deadline::EXPIRED), WaitEnd::Woken);
+    }
+
+    /// A disk without room, and how often it was asked.
+    struct NoRoom(u64);
+
+    impl Drive for NoRoom {
+        fn step(&mut self, _: &Stream) -> Step {
+            self.0 += 1;
+            Step::Full
+        }
+    }
+
+    /// Two threads wait, and a third tries again now and then: they must not call each other, or themselves, in turns.
+    #[test]
+    fn who_waits_while_there_is_no_room_sleeps() {
+        for waiters_write in [true, false] {
+            let stream = Stream::new(Place { position: 4096, tsn: 1 }, 4096);
+            assert!(stream.try_reserve(32, crate::stream::Class::Commit));
+            stream.append(32, true, |_| [32, 0, 0, 0], b"");
+            let driven = Driven::new(stream, NoRoom(0), waiters_write, true);
+            let timeout = std::time::Duration::from_millis(100);
+            std::thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        let deadline = Deadline::from_timeout(timeout);
+                        let waited = driven.wait_durable(4128, deadline, || driven.write_all());
+                        assert_eq!(waited, Err(NotDurable::Expired));
+                    });
+                }
+            });
+            let steps = driven.hold().0;
+            assert!(steps < 20, "{steps} attempts");
+        }
     }
 
     /// The first of a crowd has an alarm, those between are called by whoever writes, the last one writes.

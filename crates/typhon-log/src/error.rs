@@ -96,6 +96,16 @@ pub enum LogError {
         /// The position from which frames are needed.
         base: Lsn,
     },
+    /// A segment is shorter than it was made, before it got its first frame.
+    #[error("{} has {bytes} of its {expected} bytes: it was cut off, and what was in the rest is lost. Nothing was changed: restore from a backup, or accept the loss with the option `truncate_damage`", path.display())]
+    SegmentCut {
+        /// The segment.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+        /// Its length as its header says.
+        expected: u64,
+    },
     /// Frames that were durable are damaged: behind the damage there is a block that was written after they were.
     #[error("{}: damage before byte {offset}: frames after {prefix} are lost, but the block there at {lsn} says that they were durable ({beyond} such blocks). Nothing was changed: restore from a backup, or accept the loss with the option `truncate_damage`", path.display())]
     Corruption {
@@ -180,7 +190,7 @@ impl LogError {
             | Self::Foreign { .. }
             | Self::NotALog { .. } => Some(7004),
             Self::Uncertain { .. } => Some(7008),
-            Self::Corruption { .. } => Some(7009),
+            Self::Corruption { .. } | Self::SegmentCut { .. } => Some(7009),
             Self::Full { .. } => Some(2004),
             Self::Version { .. } | Self::ForeignStore { .. } => Some(2010),
             _ => None,

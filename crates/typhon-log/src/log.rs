@@ -6,8 +6,10 @@ use crate::drive::{Driven, NotDurable, Step};
 use crate::error::LogError;
 use crate::gauges;
 use crate::options::Options;
+use crate::segments::Place;
+use crate::spares::Spares;
 use crate::stream::Class;
-use crate::sync::{AtomicBool, AtomicI64, AtomicU32, Mutex, Ordering, lock};
+use crate::sync::{AtomicBool, AtomicI64, AtomicU32, Mutex, Ordering, fence, lock};
 use crate::writer::{Told, Writer};
 use crate::{Lsn, Tsn};
 use std::collections::BTreeMap;
@@ -53,6 +55,9 @@ pub(crate) struct Shared {
     group_due_ns: AtomicI64,
     is_closing: AtomicBool,
     has_thread: bool,
+    /// Where the background thread puts files that are ready, and where it makes them.
+    spares: Arc<Spares>,
+    place: Place,
     /// Positions from which segments are kept, by pin.
     pins: Mutex<BTreeMap<u64, Lsn>>,
 }
@@ -125,6 +130,11 @@ impl Log {
         options: Options,
     ) -> Result<Self, LogError> {
         let has_thread = options.writer_thread;
+        let (spares, place) = {
+            let writer = driven.hold();
+            let maker = &writer.segments.maker;
+            (Arc::clone(&maker.spares), maker.place.clone())
+        };
         let shared = Arc::new(Shared {
             driven,
             told,
@@ -135,6 +145,8 @@ impl Log {
             group_due_ns: AtomicI64::new(NEVER_NS),
             is_closing: AtomicBool::new(false),
             has_thread,
+            spares,
+            place,
             pins: Mutex::new(BTreeMap::new()),
         });
         let thread = if has_thread { Some(Shared::spawn(&shared)?) } else { None };
@@ -227,11 +239,13 @@ impl Log {
     pub fn reclaim(&self, lsn: Lsn) -> Result<usize, LogError> {
         let pinned = lock(&self.shared.pins).values().copied().min().unwrap_or(lsn);
         let driven = &self.shared.driven;
-        let reclaimed = driven.hold().segments.reclaim(lsn.min(pinned), driven.stream.durable())?;
-        if reclaimed > 0 {
+        let mut writer = driven.hold();
+        let result = writer.segments.reclaim(lsn.min(pinned), driven.stream.durable());
+        // Before anybody can find out that it was not enough.
+        if !matches!(result, Ok(0)) {
             self.shared.told.set_full(None);
         }
-        Ok(reclaimed)
+        result
     }
 
     /// Keeps all segments with frames behind a position, until the pin is dropped.
@@ -277,7 +291,7 @@ impl Drop for Log {
             // A panic of the thread has been reported where it happened.
             let _ = thread.join();
         } else if !std::thread::panicking() {
-            self.shared.write_all();
+            self.shared.driven.write_all();
         }
     }
 }
@@ -296,6 +310,10 @@ impl Shared {
         let limit = stream.capacity() / 2;
         if bytes > limit {
             return Err(LogError::TooLarge { bytes, limit });
+        }
+        if !self.has_thread && self.told.full().is_some() {
+            // Nobody else would find out that there is room again.
+            self.driven.write_all();
         }
         self.refusal()?;
         let bytes = bytes.next_multiple_of(8);
@@ -341,10 +359,7 @@ impl Shared {
     fn wait_durable(&self, lsn: Lsn, deadline: Deadline) -> Result<(), LogError> {
         let start = Instant::now();
         let _span = span!(WalWait { target_lsn: lsn.0 as i64 });
-        let result = self.driven.wait_durable(lsn.0, deadline, || {
-            self.ask_for_flush();
-            self.has_thread
-        });
+        let result = self.driven.wait_durable(lsn.0, deadline, || self.ask_for_flush());
         self.after_wait();
         result.map_err(|reason| match reason {
             NotDurable::Failed => self.told.failed(),
@@ -377,7 +392,7 @@ impl Shared {
         if self.has_thread {
             self.ask_for_flush();
         } else {
-            self.write_all();
+            self.driven.write_all();
         }
     }
 
@@ -405,16 +420,13 @@ impl Shared {
             wait::wake_one(&self.bell);
         }
     }
-
-    /// Writes everything that is published, on this thread.
-    fn write_all(&self) {
-        let mut writer = self.driven.hold();
-        while crate::drive::Drive::step(&mut *writer, &self.driven.stream) == Step::Wrote {}
-    }
 }
 
 /// How often the thread tries again to find room for another segment.
 const FULL_RETRY_NS: i64 = 50_000_000;
+/// How long it leaves the disk alone when one file is ready and there was no room for a further one: each attempt takes
+/// for a moment all the space that is left.
+const SPARE_RETRY_NS: i64 = 1_000_000_000;
 
 /// The thread `Typhon-WAL-Writer`.
 impl Shared {
@@ -429,17 +441,19 @@ impl Shared {
     }
 
     fn work(&self) {
+        let mut next_spare_ns = 0;
         loop {
             let seen = self.bell.load(Ordering::Acquire);
             let is_closing = self.is_closing.load(Ordering::Acquire);
             let wants_flush = self.flush_wanted.swap(false, Ordering::AcqRel);
             if is_closing || wants_flush || self.group_is_due() {
-                self.write_all();
+                self.driven.write_all();
             }
             if is_closing {
                 return;
             }
-            if self.prepare_spares() {
+            let is_time = monotonic_ns() >= next_spare_ns || !self.spares.has_one();
+            if is_time && self.prepare_spare(&mut next_spare_ns) {
                 continue;
             }
             let due = self.group_due_ns.load(Ordering::Acquire);
@@ -460,6 +474,8 @@ impl Shared {
             return false;
         }
         self.group_due_ns.store(NEVER_NS, Ordering::Release);
+        // With the one in `append`: whoever still saw the old time has published what is written now.
+        fence(Ordering::SeqCst);
         emit(|| DurabilityWalGroupCommit {
             trigger_ms: self.options.group_interval.as_millis().try_into().unwrap_or(u16::MAX),
             producer_thread: 0,
@@ -467,15 +483,16 @@ impl Shared {
         true
     }
 
-    /// Keeps files ready to become segments; that there is no room for one is found out while the current segment
-    /// still has some. One file at a time, so that flushes do not wait for all; says whether there may be more to do.
-    fn prepare_spares(&self) -> bool {
-        let (spares, place) = {
-            let writer = self.driven.hold();
-            (Arc::clone(&writer.segments.maker.spares), writer.segments.maker.place.clone())
-        };
+    /// Keeps files ready to become segments; that there is no room for the next one is found out while the current
+    /// segment still has some. One file at a time, so that flushes do not wait for all; says whether there may be more
+    /// to do, and, if there was no room, when to try again.
+    fn prepare_spare(&self, next_ns: &mut i64) -> bool {
         // What else may be wrong with the directory shows when the next segment is made, where it matters.
-        match spares.prepare(&place) {
+        match self.spares.prepare(&self.place) {
+            Err(LogError::Full { .. }) if self.spares.has_one() => {
+                *next_ns = monotonic_ns() + SPARE_RETRY_NS;
+                false
+            }
             Err(LogError::Full { reason, remedy }) => {
                 self.told.set_full(Some((reason, remedy)));
                 false

@@ -54,7 +54,7 @@ impl Model {
     /// An empty log with a ring of a power of two of bytes.
     pub fn new(ring_bytes: u64) -> Self {
         let sink = Sink { cursor: Cursor(START), frames: Vec::new() };
-        Self(Arc::new(Driven::new(Stream::new(START, ring_bytes), sink, true)))
+        Self(Arc::new(Driven::new(Stream::new(START, ring_bytes), sink, true, false)))
     }
 
     /// Reserves space, waiting for it if need be, and appends. Returns the position.
@@ -100,7 +100,7 @@ impl Model {
 
     /// Waits until a position is durable; then it is.
     pub fn wait(&self, position: u64) {
-        self.0.wait_durable(position, Deadline::INFINITE, || false).expect("neither failure nor deadline");
+        self.0.wait_durable(position, Deadline::INFINITE, || {}).expect("neither failure nor deadline");
         assert!(self.0.stream.durable() >= position);
     }
 

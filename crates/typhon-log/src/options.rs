@@ -40,7 +40,8 @@ pub struct Options {
     pub writer_thread: bool,
     /// Layout of the record bodies, kept in segment headers; opaque to the log.
     pub schema_epoch: u32,
-    /// Open although durable frames are damaged, and lose everything from the damage on.
+    /// Open although durable frames are damaged or missing behind the first segment that is needed, and lose everything
+    /// from there on.
     pub truncate_damage: bool,
 }
 

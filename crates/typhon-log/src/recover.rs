@@ -79,7 +79,9 @@ impl Recovered {
         }
         let truncates = options.truncate_damage;
         let mut refuse = |error| match error {
-            LogError::Corruption { .. } if truncates => Ok(()),
+            LogError::Corruption { .. } | LogError::SegmentCut { .. } if truncates => Ok(()),
+            // Behind the base something is left.
+            LogError::SegmentMissing { base, .. } if truncates && base > anchor.base => Ok(()),
             error => Err(error),
         };
         let files = scan::find(&*io, directory, &anchor, &mut refuse)?;
@@ -119,7 +121,8 @@ impl Recovered {
         let stream = Stream::new(start, self.options.ring_bytes);
         let told = Arc::new(Told::default());
         let writer = Writer::new(Cursor(start), segments, previous_crc, Arc::clone(&told));
-        let driven = Driven::new(stream, writer, self.options.waiters_write);
+        let Options { waiters_write, writer_thread, .. } = self.options;
+        let driven = Driven::new(stream, writer, waiters_write, writer_thread);
         Ok(Log::start(driven, told, anchor, self.options)?)
     }
 

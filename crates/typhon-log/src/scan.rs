@@ -213,7 +213,14 @@ pub(crate) fn scan(
         bytes: 0,
     };
     let mut prefix = Prefix { lsn: None, previous_crc: None };
-    for (index, header) in segments.iter().skip(first.unwrap_or(segments.len())) {
+    let first = first.unwrap_or(segments.len());
+    for at in first..segments.len() {
+        let (index, header) = &segments[at];
+        scan.has_its_length(*index, header, refuse)?;
+        if let Some(lsn) = prefix.lsn.filter(|_| header.id > segments[at - 1].1.id + 1) {
+            // A segment is begun when the one before it has its name for good.
+            refuse(LogError::SegmentMissing { directory: directory.to_owned(), base: Lsn(lsn) })?;
+        }
         if !scan.follow(*index, header, anchor, &mut prefix)? {
             break;
         }
@@ -231,6 +238,18 @@ struct Prefix {
 }
 
 impl Scan {
+    /// A segment had its whole length, for good, before it got its name.
+    fn has_its_length(
+        &self,
+        index: usize,
+        header: &SegmentHeader,
+        refuse: &mut Refuse<'_>,
+    ) -> Result<(), LogError> {
+        let Found { path, bytes, .. } = &self.files[index];
+        let (path, bytes, expected) = (path.clone(), *bytes, header.size_bytes);
+        if bytes < expected { refuse(LogError::SegmentCut { path, bytes, expected }) } else { Ok(()) }
+    }
+
     /// Follows the chain of blocks through one segment; `false` if it cannot go on behind it.
     fn follow(
         &mut self,

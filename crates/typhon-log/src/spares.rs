@@ -63,6 +63,11 @@ impl Spares {
         lock(&self.files).len() < self.wanted
     }
 
+    /// Is there one of the usual length?
+    pub(crate) fn has_one(&self) -> bool {
+        lock(&self.files).iter().any(|spare| spare.bytes == self.segment_bytes)
+    }
+
     pub(crate) fn total_bytes(&self) -> u64 {
         lock(&self.files).iter().map(|spare| spare.bytes).sum()
     }

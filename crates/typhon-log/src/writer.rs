@@ -55,7 +55,7 @@ impl Told {
             Arc::new(Failure {
                 doing: "write",
                 path: PathBuf::new(),
-                source: io::Error::other("the log was closed"),
+                source: io::Error::other("a thread panicked while it wrote"),
             })
         });
         LogError::Failed { cause }

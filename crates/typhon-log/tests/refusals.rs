@@ -243,3 +243,110 @@ fn t7_the_log_stays_bounded_when_it_is_checkpointed() {
     assert!(files.len() <= 6, "{files:?}");
     assert!(log.size_bytes() <= 4 * (16 << 10));
 }
+
+/// Options with segments for a few frames of [`filled`].
+fn few() -> Options {
+    Options { segment_bytes: 16 << 10, ..Options::small() }
+}
+
+/// A closed log with three segments and more, each full.
+fn filled(folder: &tempfile::TempDir) -> PathBuf {
+    let directory = folder.path().join("log");
+    let log = Store::open(Arc::new(PoolIo::new()), &directory, few(), b"").unwrap().start(b"").unwrap();
+    for byte in 0..12 {
+        log.commit(&Draft::commit(&[byte; 3000]), Deadline::INFINITE).unwrap();
+    }
+    directory
+}
+
+/// What an open finds that accepts the loss: how many frames.
+fn accepting(directory: &Path) -> usize {
+    let options = Options { truncate_damage: true, ..few() };
+    let opening = Store::open(Arc::new(PoolIo::new()), directory, options, b"").unwrap();
+    let mut frames = opening.frames();
+    std::iter::from_fn(|| frames.next_frame().unwrap().map(|_| ())).count()
+}
+
+#[test]
+fn a_segment_that_was_cut_off_is_refused_even_if_it_is_the_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = filled(&folder);
+    // The end of a whole block: nothing in what is left shows that there was more.
+    fs::OpenOptions::new()
+        .write(true)
+        .open(directory.join("0000000000000004.wal"))
+        .unwrap()
+        .set_len(8 << 10)
+        .unwrap();
+    let error = refused(&directory, &["0000000000000004.wal", "8192 of its 16384", "truncate_damage"]);
+    assert!(matches!(error, LogError::SegmentCut { .. }), "{error}");
+    assert_eq!(accepting(&directory), 10);
+}
+
+#[test]
+fn a_segment_that_is_missing_between_others_is_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = filled(&folder);
+    fs::remove_file(directory.join("0000000000000002.wal")).unwrap();
+    let error = refused(&directory, &["missing", "put it back"]);
+    assert!(matches!(error, LogError::SegmentMissing { base, .. } if base > Lsn(4096)), "{error}");
+    assert_eq!(accepting(&directory), 3);
+}
+
+#[test]
+fn a_log_without_a_thread_goes_on_by_itself_when_there_is_room_again() {
+    let options = Options { segment_bytes: 8 << 10, ring_bytes: 16 << 10, ..Options::small() };
+    let (io, log) = simulated(options);
+    log.commit(&Draft::commit(&[1; 3000]), Deadline::EXPIRED).unwrap();
+    io.set_faults(Faults { no_space: 1_000_000, ..Faults::default() });
+    let commit = || log.commit(&Draft::commit(&[2; 3000]), Deadline::INFINITE);
+    for _ in 0..3 {
+        let error = commit().unwrap_err();
+        assert!(matches!(error, LogError::Full { .. }), "{error}");
+    }
+    io.set_faults(Faults::default());
+    commit().unwrap();
+    let marks = log.watermarks();
+    assert_eq!(marks.durable, marks.appended);
+}
+
+#[test]
+fn no_room_for_more_files_than_one_that_is_ready_refuses_nothing() {
+    let options = Options { segment_bytes: 512 << 10, spare_segments: 3, ..Options::default() };
+    let io = SimIo::new(1);
+    let opening = |options| Store::open(Arc::new(io.process()), Path::new("/db"), options, b"").unwrap();
+    // Without a thread nothing is made ready; a segment of the past is kept as the only spare.
+    let quiet = Options { writer_thread: false, ..options.clone() };
+    for _ in 0..2 {
+        let log = opening(quiet.clone()).start(b"").unwrap();
+        log.commit(&Draft::commit(b"past"), Deadline::INFINITE).unwrap();
+    }
+    let opened = opening(options);
+    io.set_faults(Faults { no_space: 1_000_000, ..Faults::default() });
+    let log = opened.start(b"").unwrap();
+    for _ in 0..50 {
+        log.commit(&Draft::commit(b"goes on"), Deadline::INFINITE).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Commits when it is dropped.
+struct Last<'a>(&'a Store);
+
+impl Drop for Last<'_> {
+    fn drop(&mut self) {
+        self.0.commit(&Draft::commit(b"last"), Deadline::INFINITE).unwrap();
+    }
+}
+
+#[test]
+fn a_commit_while_a_panic_of_something_else_unwinds_does_not_end_the_log() {
+    let (_, log) = simulated(Options::small());
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _last = Last(&log);
+        panic!("of something else");
+    }));
+    assert!(result.is_err());
+    assert!(log.failure().is_none());
+    log.commit(&Draft::commit(b"goes on"), Deadline::INFINITE).unwrap();
+}

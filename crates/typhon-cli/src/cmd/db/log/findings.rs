@@ -65,6 +65,9 @@ pub(super) fn of(found: &Inspection) -> Vec<Finding> {
 fn problem(error: &LogError) -> Finding {
     let (code, severity, path, offset) = match error {
         LogError::Corruption { path, offset, .. } => ("damage", Verdict::DataLoss, Some(path), Some(*offset)),
+        LogError::SegmentCut { path, bytes, .. } => {
+            ("segment-cut", Verdict::DataLoss, Some(path), Some(*bytes))
+        }
         LogError::SegmentMissing { directory, .. } => {
             ("segment-missing", Verdict::DataLoss, Some(directory), None)
         }
