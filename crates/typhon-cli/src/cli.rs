@@ -478,6 +478,10 @@ pub(crate) enum Target {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("target").required(true).args(["pid", "listen", "from", "command"])))]
 #[command(
+    override_usage = "typhon gc [OPTIONS] -o <FILE> --pid <PID>
+       typhon gc [OPTIONS] -o <FILE> -- <COMMAND>...
+       typhon gc [OPTIONS] -o <FILE> --listen <PATH>
+       typhon gc [OPTIONS] -o <FILE> --from <FILE.nettrace>",
     after_help = "Every collection is shown when it has ended: as one line, or with --json as one object a line.
 Ctrl+C ends the recording; the file is complete then (exit code 130). A command's exit code is
 passed on; its standard output goes to standard error, so that the collections have their own.
@@ -495,8 +499,8 @@ pub(crate) struct Gc {
     /// Replace the output if it exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// Stop after this time, such as 30s or 500ms
-    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    /// Stop after this time of recording, such as 30s, 500ms or 5min
+    #[arg(long, value_name = "TIME", conflicts_with = "from", allow_hyphen_values = true)]
     pub(crate) duration: Option<String>,
     /// A running process
     #[arg(long, value_name = "PID")]

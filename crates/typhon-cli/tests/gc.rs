@@ -87,6 +87,10 @@ fn recorded_streams_become_sound_traces_with_exactly_the_expected_records() {
         let info = typhon(&["trace", "info", arg(&output), "--json"]).expect(0).json();
         assert_eq!(info["clock"]["frequency"], expected["trace"]["qpcFrequency"], "the clock is kept");
         check_output(&run, &records);
+        // Both are about the same time, also when the recording went on after its last collection.
+        let stats = typhon(&["trace", "stats", arg(&output), "--json"]).expect(0).json();
+        let conclusion = run.json_lines().pop().expect("a conclusion");
+        assert_eq!(stats["gc"]["suspendedShare"], conclusion["gc"]["suspendedShare"], "{}", stem.display());
         std::fs::remove_file(&output).expect("the output is there");
     }
 }
@@ -174,14 +178,14 @@ fn g13_a_viewer_knows_counts_lanes_and_scale_when_the_trace_is_open() {
     }
 }
 
-/// Losses that are counted in the trace, by name id.
+/// Losses that are counted in the trace, by name id; 3 is the end of the recording.
 fn marked(trace: &Path) -> Vec<(u64, u64)> {
     let dump = typhon(&["trace", "dump", arg(trace), "--format", "jsonl", "--where", "id=6"]).expect(0);
     let marker = |line: &Value| {
         let fields = &line["fields"];
         (fields["nameId"].as_u64().expect("a name"), fields["payload"].as_u64().expect("a number"))
     };
-    dump.json_lines().iter().map(marker).collect()
+    dump.json_lines().iter().map(marker).filter(|(name_id, _)| *name_id < 3).collect()
 }
 
 #[test]
@@ -249,10 +253,14 @@ fn command_lines_are_checked() {
         &["gc", "-o", output, "--pid", "1", "--listen", "x"],
         &["gc", "-o", output, "--pid", "x"],
         &["gc", "-o", output, "--pid", "1", "--duration", "soon"],
+        &["gc", "-o", output, "--pid", "1", "--duration", "-1s"],
+        &["gc", "-o", output, "dotnet", "app.dll"],
         &["gc", "-o", output, "--from", "x", "--duration", "1s"],
     ] {
         typhon(wrong).expect(64);
     }
+    let unseparated = typhon(&["gc", "-o", output, "dotnet", "app.dll"]);
+    assert!(unseparated.stderr.contains("-- <COMMAND>"), "{}", unseparated.stderr);
     std::fs::write(output, "mine").expect("a file");
     let exists = typhon(&["gc", "-o", output, "--from", arg(&stream("net8-server"))]).expect(73);
     assert!(exists.stderr.contains("--force"), "{}", exists.stderr);
@@ -284,7 +292,85 @@ mod targets {
         typhon(&["gc", "-o", output, "--listen", "/no/such/folder/socket"]).expect(73);
         let in_use = typhon(&["gc", "-o", output, "--listen", "Cargo.toml"]).expect(73);
         assert!(in_use.stderr.contains("delete it, if no other program waits there"), "{}", in_use.stderr);
+        let separator = folder.path().join("a,b");
+        let untold = typhon(&["gc", "-o", output, "--listen", arg(&separator)]).expect(73);
+        assert!(untold.stderr.contains("a comma or a semicolon"), "{}", untold.stderr);
         assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+    }
+
+    /// A folder for temporary files in which runtimes cannot be told of a socket.
+    #[test]
+    fn a_command_is_told_of_a_socket_whatever_tmpdir_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = folder.path().join("out");
+        for name in ["a,b", "a;b", &"long".repeat(30)] {
+            let tmpdir = folder.path().join(name);
+            std::fs::create_dir(&tmpdir).expect("a folder");
+            let mut command = common::command();
+            command.args(["gc", "-o", arg(&output), "--", "sh", "-c", "echo $DOTNET_DiagnosticPorts"]);
+            let run = command.env("TMPDIR", &tmpdir).output().expect("the binary starts");
+            let said = String::from_utf8(run.stderr).expect("UTF-8");
+            assert_eq!(run.status.code(), Some(69), "{said}");
+            let port = said.lines().next().expect("the port");
+            assert!(port.starts_with("/tmp/typhon-gc-") && port.len() < 100, "{said}");
+            assert!(!Path::new(port).parent().expect("a folder").exists(), "it is gone with us");
+        }
+    }
+
+    /// A session that breaks before its clock is stated is no success, and no absence of a runtime either.
+    #[test]
+    fn a_stream_that_never_begins_is_a_failure_with_its_reason() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (socket, output) = (folder.path().join("port"), folder.path().join("out"));
+        for (bytes, why) in
+            [(&b"nonsense"[..], "no nettrace stream"), (b"Nettrace", "the process was killed")]
+        {
+            let mut child = spawn(&["gc", "-o", arg(&output), "--listen", arg(&socket)]);
+            drop(begin(&socket, bytes));
+            let mut said = String::new();
+            child.stderr.take().expect("piped").read_to_string(&mut said).expect("UTF-8");
+            assert_eq!(child.wait().expect("it ends").code(), Some(69), "{said}");
+            assert!(said.contains("error: nothing was recorded") && said.contains(why), "{said}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+    }
+
+    #[test]
+    fn a_command_whose_runtime_does_not_come_is_waited_for_with_a_word() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = folder.path().join("out");
+        let mut child = spawn(&["gc", "-o", arg(&output), "--", "sleep", "60"]);
+        let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let said = said.next().expect("a word").expect("UTF-8");
+        assert!(said.contains("must be a .NET program"), "{said}");
+        interrupt(&child);
+        assert_eq!(child.wait().expect("it ends").code(), Some(130));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+    }
+
+    /// Ctrl+C reaches the command as well.
+    #[test]
+    fn ctrl_c_that_ends_the_command_too_is_no_failure() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = folder.path().join("out");
+        let script = "echo ready >&2; kill -INT $PPID; sleep 0.05; exit 3";
+        let run = typhon(&["gc", "-o", arg(&output), "--", "sh", "-c", script]).expect(130);
+        assert!(!run.stderr.contains("error"), "{}", run.stderr);
+    }
+
+    /// Where a path leads does not depend on the folder in which the process is started.
+    #[test]
+    fn the_port_to_be_named_is_absolute() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = common::command();
+        command.args(["gc", "-o", "out", "--listen", "port"]).current_dir(folder.path());
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let said = said.next().expect("that it waits").expect("UTF-8");
+        interrupt(&child);
+        child.wait().expect("it ends");
+        let port = folder.path().canonicalize().expect("the folder").join("port");
+        assert!(said.contains(&format!("DOTNET_DiagnosticPorts={}", port.display())), "{said}");
     }
 
     /// The runtime's side of a connection on a reverse port: introduction, one request.

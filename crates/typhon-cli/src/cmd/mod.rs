@@ -16,6 +16,7 @@ mod portions;
 pub(crate) mod repair;
 mod selection;
 pub(crate) mod shell;
+mod socket_folder;
 pub(crate) mod stats;
 pub(crate) mod ui;
 pub(crate) mod verify;

@@ -1,6 +1,7 @@
 //! The managed program beside the colony: `managed/allocator.cs`, run by a .NET runtime of this machine. The recording listens
 //! for it on a socket, and so has its collections on the colony's own timeline.
 
+use crate::cmd::socket_folder;
 use crate::output::escape::printable;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -53,7 +54,7 @@ impl Managed {
     }
 
     fn unpack(host: PathBuf) -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("typhon-demo-").tempdir()?;
+        let folder = socket_folder::create("typhon-demo-")?;
         std::fs::write(folder.path().join("allocator.exe"), PROGRAM)?;
         std::fs::write(folder.path().join("runtimeconfig.json"), CONFIGURATION)?;
         // Settings of a recording are text.

@@ -3,6 +3,7 @@
 use super::recording::Recording;
 use super::trace_file::Timebase;
 use super::{Ended, SIGNAL_EXIT};
+use crate::cmd::socket_folder;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::signals;
@@ -23,6 +24,12 @@ use typhon_clr::nettrace::TraceInfo;
 use typhon_clr::session::{GcProgress, GcSession, GcSettings, monotonic_ns};
 use typhon_clr::{ClockSync, ClrError};
 use typhon_trace::header::utc_ticks_from_unix_ns;
+
+/// How long a command may take to bring up its runtime before a word about it is due.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What can be started and recorded.
+const A_COMMAND: &str = "it must be a .NET program (5 or newer) with diagnostics enabled";
 
 /// How soon a signal or the end of a command is noticed.
 const POLL: Duration = Duration::from_millis(100);
@@ -71,6 +78,8 @@ pub(super) fn listen(
     limit: Option<Duration>,
 ) -> Result<Ended, Failure> {
     let listener = Arc::new(bind(path)?);
+    // The process may be started in another folder.
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let shown = printable(&path.to_string_lossy()).into_owned();
     recording.style().say(&format!(
         "waiting for a process that was started with DOTNET_DiagnosticPorts={shown}; Ctrl+C ends it"
@@ -91,18 +100,27 @@ pub(super) fn start(
     recording: &mut Recording<'_>,
     limit: Option<Duration>,
 ) -> Result<Ended, Failure> {
-    let folder = tempfile::tempdir()
-        .map_err(|err| Failure::new(Exit::Io, "no folder for the socket can be created").caused_by(err))?;
-    let socket = folder.path().join("typhon-gc.sock");
+    let folder = socket_folder::create("typhon-gc-").map_err(|err| {
+        Failure::new(Exit::Io, "no folder for the socket can be created")
+            .caused_by(err)
+            .hint("TMPDIR must name a folder")
+    })?;
+    let socket = folder.path().join("port");
     let listener = Arc::new(bind(&socket)?);
     let mut child = spawn(command, &socket)?;
-    let check = || match child.try_wait() {
-        Ok(Some(status)) => Err(Failure::new(
-            Exit::Unreachable,
-            format!("the command ended ({status}) and no .NET runtime had connected"),
-        )
-        .hint("it must be a .NET program (5 or newer) with diagnostics enabled")),
-        _ => Ok(()),
+    let style = recording.style();
+    let mut word_due = Some(Instant::now() + PATIENCE);
+    let check = || {
+        if let Ok(Some(status)) = child.try_wait() {
+            let what = format!("the command ended ({status}) and no .NET runtime had connected");
+            return Err(Failure::new(Exit::Unreachable, what).hint(A_COMMAND));
+        }
+        if word_due.take_if(|due| Instant::now() >= *due).is_some() {
+            style.say(&format!(
+                "waiting for the command's .NET runtime to connect; {A_COMMAND}; Ctrl+C ends it"
+            ));
+        }
+        Ok(())
     };
     let begun = next_runtime(&listener, recording, check).and_then(|incoming| {
         let Some(incoming) = incoming else { return Ok(None) };
@@ -180,6 +198,9 @@ fn bind(path: &Path) -> Result<ReverseListener, Failure> {
         ClrError::Io { source, .. } if source.kind() == ErrorKind::AddrInUse => {
             failure(Exit::CannotCreate).caused_by(source).hint("delete it, if no other program waits there")
         }
+        ClrError::Io { source, .. } if source.kind() == ErrorKind::InvalidInput => {
+            failure(Exit::CannotCreate).caused_by(source).hint("choose another path")
+        }
         ClrError::Io { source, .. } => failure(Exit::of_creating(&source)).caused_by(source),
         other => failure(Exit::CannotCreate).caused_by(other),
     })
@@ -194,7 +215,11 @@ fn next_runtime(
     while signals::received().is_none() {
         match listener.accept(POLL) {
             Ok(Some(incoming)) => return Ok(Some(incoming)),
-            Ok(None) => check()?,
+            // A signal often reaches the command too, and what ends it then is no failure.
+            Ok(None) => match check() {
+                Err(_) if signals::received().is_some() => {}
+                checked => checked?,
+            },
             // Somebody else knocked, or a runtime went away again.
             Err(err @ (ClrError::Ipc(_) | ClrError::Timeout { .. } | ClrError::Closed { .. })) => {
                 recording.style().say(&format!("warning: a connection was turned away: {err}"));

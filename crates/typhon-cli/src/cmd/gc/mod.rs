@@ -14,10 +14,11 @@ mod view;
 use super::conclusion::check_closed;
 use crate::cli::Gc;
 use crate::failure::{Exit, Failure};
+use crate::output::escape::printable;
 use crate::output::file::OutputFile;
 use crate::output::signals;
 use crate::output::stream::Style;
-use recording::{Keeping, Recording};
+use recording::{Finish, Keeping, Recording};
 use typhon_analysis::filter;
 
 /// Added to a signal's number for the exit code.
@@ -40,9 +41,19 @@ pub(crate) fn run(args: &Gc, style: &Style) -> Result<u8, Failure> {
         Err(failure) => return Err(failure),
     };
     let signal_exit = || signals::received().map(|signal| SIGNAL_EXIT | signal);
-    let Some(mut finished) = recording.finish(ended.stop_ticks) else {
-        style.say("nothing was recorded: no runtime was there yet");
-        return Ok(signal_exit().unwrap_or_else(|| ended.exit_code()));
+    let mut finished = match recording.finish(ended.stop_ticks) {
+        Ok(Finish::Recorded(finished)) => finished,
+        Ok(Finish::NeverBegun(None)) => {
+            style.say("nothing was recorded: no runtime was there yet");
+            return Ok(signal_exit().unwrap_or_else(|| ended.exit_code()));
+        }
+        Ok(Finish::NeverBegun(Some(why))) => {
+            let failure = Failure::new(Exit::Unreachable, "nothing was recorded").detail(printable(&why));
+            // A command may go on.
+            let _ = ended.exit_code();
+            return Err(failure);
+        }
+        Err(failure) => return Err(kept(args, &mut file, failure)),
     };
     let closed = check_closed(&mut finished.written, &args.output);
     match closed.and_then(|()| file.complete()).and_then(|bytes| still_there(args, &file).map(|()| bytes)) {
@@ -120,17 +131,23 @@ fn watch(_: &Gc, _: Option<u64>, _: &mut Recording<'_>) -> Result<Ended, Failure
         .hint("record with dotnet-trace, then use --from"))
 }
 
-/// `30s`, `500ms`: a time with its unit, in ns.
+/// Units that the times of a trace have no use for, in seconds.
+const LONG_UNITS: [(&str, f64); 2] = [("min", 60.0), ("h", 3600.0)];
+
+/// `30s`, `500ms`, `5min`: a time with its unit, in ns.
 fn parse_duration(text: &str) -> Result<u64, Failure> {
     let wrong = || {
-        Failure::usage(format!("--duration: {} is not a time", crate::output::escape::printable(text)))
-            .hint("a number with a unit, such as 30s or 500ms")
+        Failure::usage(format!("--duration: {} is not a time", printable(text)))
+            .hint("a number with a unit, such as 30s or 500ms; units: ns us ms s min h")
     };
     if text.contains("..") {
         return Err(wrong());
     }
-    let range = filter::parse_time_range(&format!("0s..={text}")).map_err(|_| wrong())?;
-    let ns = range.to.map(|to| to.as_f64()).filter(|ns| *ns > 0.0).ok_or_else(wrong)?;
+    let long = LONG_UNITS.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (time, factor) =
+        long.map_or((text.to_owned(), 1.0), |(number, seconds)| (format!("{number}s"), seconds));
+    let range = filter::parse_time_range(&format!("0s..={time}")).map_err(|_| wrong())?;
+    let ns = range.to.map(|to| to.as_f64() * factor).filter(|ns| *ns > 0.0).ok_or_else(wrong)?;
     Ok(ns as u64)
 }
 
@@ -142,7 +159,9 @@ mod tests {
     fn durations_have_a_unit() {
         assert_eq!(parse_duration("500ms").ok(), Some(500_000_000));
         assert_eq!(parse_duration("1.5s").ok(), Some(1_500_000_000));
-        for wrong in ["", "abc", "-1s", "1s..2s", "0s"] {
+        assert_eq!(parse_duration("5min").ok(), Some(300_000_000_000));
+        assert_eq!(parse_duration("0.5h").ok(), Some(1_800_000_000_000));
+        for wrong in ["", "abc", "-1s", "1s..2s", "0s", "5", "min", "-1h", "1smin", "5m"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }

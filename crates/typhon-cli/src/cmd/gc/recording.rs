@@ -38,6 +38,13 @@ pub(super) struct Recording<'a> {
     last: Option<Collection>,
 }
 
+/// What a recording came to.
+pub(super) enum Finish {
+    Recorded(Finished),
+    /// The stream never stated its clock; with the reason, if something went wrong.
+    NeverBegun(Option<String>),
+}
+
 /// A finished recording.
 pub(super) struct Finished {
     pub(super) written: CloseReport,
@@ -162,11 +169,21 @@ impl<'a> Recording<'a> {
         self.losses.broken_off.get_or_insert(why);
     }
 
-    /// Closes the trace; `None` if it was never begun.
-    pub(super) fn finish(self, stop: Option<i64>) -> Option<Finished> {
-        let Written { report, duration_ns, summary, pauses_ns } = self.trace?.finish(stop);
+    /// Closes the trace.
+    pub(super) fn finish(self, stop: Option<i64>) -> Result<Finish, Failure> {
+        let Some(trace) = self.trace else { return Ok(Finish::NeverBegun(self.losses.broken_off)) };
+        let written = trace.finish(stop).map_err(|err| Failure::trace(self.path, err))?;
+        let Written { report, duration_ns, summary, pauses_ns } = written;
         let bytes = report.bytes;
         let (losses, last) = (self.losses, self.last);
-        Some(Finished { written: report, bytes, duration_ns, summary, pauses_ns, losses, last })
+        Ok(Finish::Recorded(Finished {
+            written: report,
+            bytes,
+            duration_ns,
+            summary,
+            pauses_ns,
+            losses,
+            last,
+        }))
     }
 }

@@ -21,8 +21,15 @@ use typhon_trace::writer::{CloseInfo, CloseReport, TraceWriter, WriterOptions};
 
 /// The one slot of such a trace: the process that was watched.
 const SLOT: u8 = 0;
-/// Names of the loss markers; a name's id is its position.
-const LOSS_NAMES: [&str; 3] = ["typhon.gc_events_lost", "typhon.gc_half_open", "typhon.gc_end_without_sizes"];
+/// Names of the markers; a name's id is its position.
+const MARKER_NAMES: [&str; 4] = [
+    "typhon.gc_events_lost",
+    "typhon.gc_half_open",
+    "typhon.gc_end_without_sizes",
+    "typhon.gc_recording_end",
+];
+/// Id of the marker at the end.
+const RECORDING_END: i32 = 3;
 
 /// The clock of the trace.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +102,7 @@ impl TraceFile {
             FileHeader { timestamp_frequency: timebase.frequency(), ..FileHeader::new(created_utc_ticks) };
         let mut writer = TraceWriter::create(sink, header, &Tables::default(), WriterOptions::new(SLOT))?;
         let mut names = SpanNames::default();
-        for (id, name) in (0..).zip(LOSS_NAMES) {
+        for (id, name) in (0..).zip(MARKER_NAMES) {
             names.push(id, name);
         }
         writer.span_names(&names)?;
@@ -211,20 +218,24 @@ impl TraceFile {
     }
 
     /// Closes the trace. `stop` is when the recording ended, if not with its last record.
-    pub(super) fn finish(mut self, stop: Option<i64>) -> Written {
+    pub(super) fn finish(mut self, stop: Option<i64>) -> Result<Written, TraceError> {
         let clock = self.clock();
         let stop = stop.map_or(self.newest, |stop| stop.max(self.newest));
+        if stop > self.newest {
+            // Who reads the trace takes it to be as long as its records reach, and quiet time is time too.
+            self.instant(stop, &Instant { name_id: RECORDING_END, payload: 0 })?;
+        }
         // A file whose header states no length reads as not closed.
         let duration_ticks = stop.saturating_sub(self.start).max(1);
         let info = CloseInfo { stop_timestamp: stop, duration_ticks, ..CloseInfo::default() };
         self.writer.close(&info);
         let (_, report) = self.writer.into_parts();
-        Written {
+        Ok(Written {
             report: report.expect("the writer was closed"),
             duration_ns: clock.to_ns(duration_ticks),
             summary: self.summary.finish(self.start..stop),
             pauses_ns: self.pauses_ns,
-        }
+        })
     }
 }
 
