@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::Duration;
 use typhon_analysis::facts::{TimeWindow, TraceContext};
 use typhon_analysis::filter::{self, Filter};
 use typhon_analysis::index::{EventId, LaneKind};
@@ -23,7 +24,8 @@ fn corpus(name: &str) -> PathBuf {
 const FILES: [&str; 3] = ["anthill.typhon-trace", "guide-shard.typhon-trace", "all-kinds.typhon-trace"];
 
 fn open(name: &str) -> Session {
-    let session = Session::open(&corpus(name), SessionOptions::default()).expect("opens");
+    let options = SessionOptions { answer_time: Duration::MAX, ..SessionOptions::default() };
+    let session = Session::open(&corpus(name), options).expect("opens");
     assert_eq!(session.wait(), State::Ready);
     session
 }

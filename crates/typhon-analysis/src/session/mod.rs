@@ -80,6 +80,9 @@ pub struct SessionOptions {
     pub cache_bytes: u64,
     /// Time between two previews while indexing.
     pub preview_pause: Duration,
+    /// Time for the answer to one request for tiles; tiles that are not begun by then are sent empty and say that they
+    /// are capped (brief 11 §3.3).
+    pub answer_time: Duration,
 }
 
 impl Default for SessionOptions {
@@ -92,6 +95,7 @@ impl Default for SessionOptions {
             cache_dir: None,
             cache_bytes: 10 << 30,
             preview_pause: Duration::from_millis(150),
+            answer_time: Duration::from_millis(250),
         }
     }
 }
@@ -158,6 +162,7 @@ pub(crate) struct Shared {
     trace: TraceFile<File>,
     file_bytes: u64,
     opened_modified: Option<std::time::SystemTime>,
+    answer_time: Duration,
     cancel: Cancel,
     bytes_done: AtomicU64,
     generation: AtomicU32,
@@ -196,6 +201,7 @@ impl Session {
             file_bytes: trace.data().size().map_err(in_path)?,
             trace,
             opened_modified,
+            answer_time: options.answer_time,
             cancel: Cancel::new(),
             bytes_done: AtomicU64::new(0),
             generation: AtomicU32::new(1),

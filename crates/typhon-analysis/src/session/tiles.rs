@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 
 /// Bytes of an answer, at most.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
-/// Time for an answer; tiles that are not done by then are left empty.
-const MAX_ANSWER_TIME: Duration = Duration::from_millis(250);
 
 impl Session {
     /// Sends the tiles of a request to `send`, the last frame included. The order is: ticks, then lane by lane as
@@ -58,6 +56,7 @@ impl Session {
             is_complete,
             is_stale: request.generation != self.generation(),
             started: Instant::now(),
+            time: self.shared.answer_time,
             tiles: 0,
             bytes: 0,
         };
@@ -109,6 +108,7 @@ struct Answer<'i> {
     is_complete: bool,
     is_stale: bool,
     started: Instant,
+    time: Duration,
     tiles: u32,
     bytes: usize,
 }
@@ -164,7 +164,7 @@ impl Answer<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.bytes > MAX_ANSWER_BYTES || self.started.elapsed() > MAX_ANSWER_TIME
+        self.bytes > MAX_ANSWER_BYTES || self.started.elapsed() > self.time
     }
 
     fn send(
