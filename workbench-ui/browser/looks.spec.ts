@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 import { HOSTILE } from "./traces";
-import { accessible, addressOf, drawn, expect, grid, open, showTable, shownRows, test } from "./page";
+import { accessible, addressOf, drawn, expect, exported, grid, open, showTable, shownRows, test } from "./page";
 import { visible } from "../src/format";
 
 const TABLES = ["Statistics", "Top spans", "Ticks", "Collections", "Gauges", "Search results"];
@@ -17,13 +17,14 @@ for (const theme of ["dark", "light"] as const) {
   test(`every panel is accessible in ${theme}`, async ({ page }) => {
     await open(page, "anthill", "t=1332409000..1368409000&e=118.84&f=name%3DAntUpdate");
     await setTheme(page, theme);
+    await accessible(page, `${theme}: the whole page`);
     for (const tab of TABLES) {
       await showTable(page, tab);
-      await accessible(page, `${theme}: ${tab}`);
+      await accessible(page, `${theme}: ${tab}`, '[data-panel="bottom"]');
     }
     for (const tab of DETAILS) {
       await page.getByRole("tab", { name: tab, exact: true }).click();
-      await accessible(page, `${theme}: ${tab}`);
+      await accessible(page, `${theme}: ${tab}`, '[data-panel="inspector"]');
     }
   });
 
@@ -34,16 +35,16 @@ for (const theme of ["dark", "light"] as const) {
     for (const [key, name] of [["Control+KeyK", "Commands"], ["Shift+Slash", "Keys"]] as const) {
       await page.keyboard.press(key);
       await expect(page.getByRole("dialog", { name })).toBeVisible();
-      await accessible(page, `${theme}: ${name}`);
+      await accessible(page, `${theme}: ${name}`, ".float");
       await page.keyboard.press("Escape");
     }
     await page.getByRole("button", { name: "Open a trace" }).click();
     await expect(page.getByRole("dialog", { name: "Open a trace" }).locator("li").first()).toBeVisible();
-    await accessible(page, `${theme}: open`);
+    await accessible(page, `${theme}: open`, ".float");
     await page.keyboard.press("Escape");
     await page.getByRole("textbox", { name: "Search spans, fields, ticks" }).fill("knd=1");
     await expect(page.locator("#search-fault")).toBeVisible();
-    await accessible(page, `${theme}: faulty filter`);
+    await accessible(page, `${theme}: faulty filter`, ".title-bar");
   });
 
   test(`empty, opening, failed, cancelled, lost and refused have screens of their own in ${theme}`, async ({ page }) => {
@@ -100,9 +101,10 @@ test("names from a trace are text, whatever is in them", async ({ page }) => {
     }) as typeof document.createElement;
   });
   await open(page, "hostile");
-  await showTable(page, "Statistics");
-  await page.getByRole("button", { name: "System", exact: true }).click();
-  const names = (await shownRows(grid(page, "Statistics by system"))).map(([name]) => name);
+  const panel = await showTable(page, "Statistics");
+  await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "System" }).click();
+  await shownRows(grid(page, "Statistics by system"));
+  const names = (await exported(page, panel, "TSV")).split("\n").map((line) => line.split("\t")[0]);
   for (const [, text] of HOSTILE) expect(names).toContain(visible(text));
   await page.locator('[role="row"]', { hasText: visible(HOSTILE[0]?.[1] ?? "") }).first().click();
   await expect(page.locator(".inspector[data-event]")).toBeVisible();

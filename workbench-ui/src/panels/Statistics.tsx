@@ -27,6 +27,7 @@ const GROUPS: readonly (readonly [StatsBy, string])[] = [
   ["family", "Family"],
 ];
 const BINS = 18;
+const NO_ROWS: StatsRow[] = [];
 
 const time = (ns: number | null) => (ns === null ? "no spans" : duration(ns));
 
@@ -174,7 +175,9 @@ export function Statistics() {
   const answer = useRequest((api, signal) => api.stats(by.value, window, { filter, top: 0 }, signal), [identity]);
   const { known, seen } = useHistograms(by.value, identity);
   const step = useStepping(by.value, identity);
-  const rows = answer.value?.rows ?? [];
+  // The last answer stays while the window moves, but not under the head of another grouping.
+  const current = answer.value?.by === by.value ? answer.value : null;
+  const rows = current?.rows ?? NO_ROWS;
   const columns = useMemo(() => {
     const withSpans = rows.filter(({ spans }) => spans > 0);
     const least = Math.min(...withSpans.map(({ minNs }) => minNs ?? Number.POSITIVE_INFINITY));
@@ -213,7 +216,7 @@ export function Statistics() {
           selected={chosen.value}
           choose={choose}
           seen={seen}
-          empty={answer.value === null ? "" : filter ? "None of the hits is in the window." : "No event is in the window. Press 0 for the whole trace."}
+          empty={current === null ? "" : filter ? "None of the hits is in the window." : "No event is in the window. Press 0 for the whole trace."}
           tools={
             <>
               <Segments label="Group by" values={GROUPS} now={by.value} set={(group) => (by.value = group)} />
