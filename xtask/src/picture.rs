@@ -9,7 +9,7 @@ use crate::{Outcome, workspace};
 /// A picture, and what it shows.
 type Picture = (&'static str, fn() -> Result<Vec<Line>, String>);
 
-const PICTURES: &[Picture] = &[("docs/typhon.svg", commands), ("docs/demo.svg", colony)];
+const PICTURES: &[Picture] = &[("docs/demo.svg", colony), ("docs/typhon.svg", commands)];
 const RECORDING: &str = "corpus/guide-shard.typhon-trace";
 
 /// What runs the colony: the same world as that of the demo, without its clock, so that it always ends the same way.

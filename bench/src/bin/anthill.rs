@@ -2,9 +2,11 @@
 //! and with every kind, in turn on the same colony, into a file.
 //!
 //! `anthill [ANTS] [WORKERS]`. Each round has some ticks of each; their order changes from round to round, since a colony
-//! does more as it grows. The cost is the median over rounds of the time with a recording by the time without.
+//! does more as it grows. The cost is the median over rounds of the time with a recording by the time without: of the
+//! clock's time, and of the processor time of the whole process, which other work on the machine hardly changes.
 
 use anthill::Colony;
+use bench::processor_time;
 use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,8 +25,9 @@ const SETTLING_TICKS: u32 = 300;
 struct Way {
     name: &'static str,
     mask: Option<KindMask>,
-    /// Time of a tick in each round, seconds.
+    /// Time of a tick in each round, seconds: on the clock, and of all processors.
     rounds: Vec<f64>,
+    processor: Vec<f64>,
     records: u64,
     lost: u64,
     bytes: u64,
@@ -32,7 +35,7 @@ struct Way {
 
 impl Way {
     fn new(name: &'static str, mask: Option<KindMask>) -> Self {
-        Self { name, mask, rounds: Vec::new(), records: 0, lost: 0, bytes: 0 }
+        Self { name, mask, rounds: Vec::new(), processor: Vec::new(), records: 0, lost: 0, bytes: 0 }
     }
 
     fn run(&mut self, world: &mut Stepped, path: &Path) -> Result<(), Box<dyn Error>> {
@@ -42,7 +45,10 @@ impl Way {
         }
         // The first ticks after a change warm caches again, and register threads.
         world.run(2)?;
+        let before = processor_time();
         let took = world.run(TICKS)?;
+        let worked = processor_time() - before;
+        self.processor.push(worked.as_secs_f64() / f64::from(TICKS));
         self.rounds.push(took.as_secs_f64() / f64::from(TICKS));
         if let Some(report) = session::stop() {
             self.records += report.records;
@@ -97,16 +103,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     std::fs::remove_file(&path)?;
     println!("{ants} ants, {workers} workers, {ROUNDS} rounds of {TICKS} ticks each way\n");
-    let base = ways[0].rounds.clone();
+    let (base, base_processor) = (ways[0].rounds.clone(), ways[0].processor.clone());
     let ticks = (ROUNDS as u32 * (TICKS + 2)) as f64;
     for way in &ways {
-        let ratio = median(way.rounds.iter().zip(&base).map(|(with, without)| with / without));
+        let cost = |with: &[f64], without: &[f64]| {
+            (median(with.iter().zip(without).map(|(with, without)| with / without)) - 1.0) * 1e2
+        };
         println!(
-            "{:<14} median tick {:>8.3} ms  fastest {:>8.3} ms  cost {:>+6.2} %  {:>7.0} records and {:>6.1} KiB a tick, {} lost",
+            "{:<14} median tick {:>8.3} ms  fastest {:>8.3} ms  cost {:>+6.2} %  processor {:>8.3} ms  cost {:>+6.2} %  {:>7.0} records and {:>6.1} KiB a tick, {} lost",
             way.name,
             median(way.rounds.iter().copied()) * 1e3,
             way.rounds.iter().copied().fold(f64::INFINITY, f64::min) * 1e3,
-            (ratio - 1.0) * 1e2,
+            cost(&way.rounds, &base),
+            median(way.processor.iter().copied()) * 1e3,
+            cost(&way.processor, &base_processor),
             way.records as f64 / ticks,
             way.bytes as f64 / ticks / 1024.0,
             way.lost,

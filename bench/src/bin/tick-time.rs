@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release --bin tick-time [seconds per jitter run, default 15]`
 
+use bench::processor_time;
 use bench::ticking::Ticking;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -148,9 +149,9 @@ fn jitter(label: &str, seconds: u64, is_loaded: bool) {
     let runtime = runtime.expect("the schedule is in order");
     runtime.start().expect("it starts");
     std::thread::sleep(Duration::from_secs(1));
-    let (begin, cpu_before) = (Instant::now(), process_cpu());
+    let (begin, cpu_before) = (Instant::now(), processor_time());
     std::thread::sleep(Duration::from_secs(seconds));
-    let (elapsed, cpu) = (begin.elapsed(), process_cpu() - cpu_before);
+    let (elapsed, cpu) = (begin.elapsed(), processor_time() - cpu_before);
     runtime.shutdown().expect("it ends");
     stop.store(true, Ordering::Relaxed);
     let was_loaded = load.map(|load| load.join()).is_some();
@@ -167,17 +168,6 @@ fn jitter(label: &str, seconds: u64, is_loaded: bool) {
         println!("  processor time of the whole process: {percent:.2} % of one core");
     }
     println!();
-}
-
-fn process_cpu() -> Duration {
-    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let own = text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0);
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let of_thread = |entry: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(entry.path().join("schedstat")).unwrap_or_default();
-        text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0)
-    };
-    Duration::from_nanos(threads.map(of_thread).sum::<u64>().max(own))
 }
 
 fn quantile(times: &mut [Duration], part: f64) -> Duration {
