@@ -250,6 +250,8 @@ const PROMISES: &[Promise] = &[
             "crash::rulings_1_7_the_cache_taken_for_the_disk",
             "crash::l6_the_anchor_written_in_place",
             "crash::rulings_1_9_drained_bytes_not_zeroed",
+            "crash::rulings_1_7_the_seal_only_after_a_torn_tail",
+            "format::rulings_1_7_the_prefix_does_not_end_before_the_base",
         ],
     ),
     // The issue, and §6 of the brief.

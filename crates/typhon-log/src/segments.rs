@@ -171,11 +171,6 @@ impl Segments {
             self.give_up(first)?;
             count += 1;
         }
-        if planted(Fault::ReclaimActive) && durable <= lsn.0 {
-            let spare = Spare { name: Name::Segment(self.active.id), bytes: self.active.size_bytes };
-            self.active = self.maker.make(self.active.id + 1, durable, 0)?;
-            self.maker.spares.keep(spare);
-        }
         Ok(count)
     }
 

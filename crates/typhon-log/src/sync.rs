@@ -71,8 +71,6 @@ pub enum Fault {
     TrustCache,
     /// Segments are recycled before the new base is durable.
     RecycleEarly,
-    /// The newest segment is reclaimed like any other.
-    ReclaimActive,
     /// The anchor is written over the slot in use.
     AnchorInPlace,
     /// The end of the prefix may lie below the base.

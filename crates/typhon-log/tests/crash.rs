@@ -87,4 +87,5 @@ mutants! {
     rulings_1_6_recycling_before_the_base_is_durable: [RecycleEarly] in 3_000;
     l6_the_anchor_written_in_place: [AnchorInPlace] in 500;
     rulings_1_9_drained_bytes_not_zeroed: [NoZero] in 500;
+    rulings_1_7_the_seal_only_after_a_torn_tail: [SealOnlyIfTorn] in 500;
 }

@@ -297,3 +297,17 @@ fn numbers_that_no_use_brings_about_are_refused() {
     assert!(matches!(recover(&empty(5, 8004, 8000, 7, 3)), Err(LogError::AnchorDamaged { .. })));
     assert!(matches!(recover(&empty(5, 8000, 7996, 7, 3)), Err(LogError::SegmentMissing { .. })));
 }
+
+/// With the order in which this crate writes, the log reaches the base; an engine's page may say otherwise.
+#[test]
+fn rulings_1_7_the_prefix_does_not_end_before_the_base() {
+    let end = |io: SimIo| {
+        let opening = Store::open(Arc::new(io), Path::new("/db"), Options::small(), b"").unwrap();
+        opening.report().end
+    };
+    assert_eq!(end(empty(5, 16_000, 8000, 7, 3)), Lsn(16_000));
+    plant(&[Fault::EndBelowBase]);
+    let mistaken = end(empty(5, 16_000, 8000, 7, 3));
+    plant(&[]);
+    assert_eq!(mistaken, Lsn(8000), "the mistake would be noticed");
+}
