@@ -3,7 +3,7 @@
 // It begins once somebody listens to its collections, so that the first one is seen, and ends when its standard input is
 // closed. That happens however the demo ends.
 //
-// `allocator.exe` beside this file is what `mcs -optimize` makes of it. A test of the command line compiles it again and
+// `demo-allocator.exe` beside this file is what `mcs -optimize` makes of it. A test of the command line compiles it again and
 // compares; with TYPHON_BLESS=1 it writes the result there.
 using System;
 using System.Collections.Generic;

@@ -60,7 +60,7 @@ fn programs(folder: &Path) -> Vec<String> {
     ids.filter(|id| {
         let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line);
-        line.contains(&program) && line.contains("allocator.exe")
+        line.contains(&program) && line.contains("demo-allocator.exe")
     })
     .collect()
 }
@@ -231,7 +231,7 @@ fn made_up(assembly: &[u8]) -> [std::ops::Range<usize>; 2] {
 #[test]
 fn the_assembly_in_the_binary_is_what_its_source_compiles_to() {
     let Some(compiled) = installed("the_assembly_in_the_binary", "demo-allocator.exe") else { return };
-    let committed = repository().join("crates/typhon-cli/managed/allocator.exe");
+    let committed = repository().join("crates/typhon-cli/managed/demo-allocator.exe");
     if std::env::var_os("TYPHON_BLESS").is_some() {
         std::fs::copy(&compiled, &committed).expect("it can be written");
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// What the runtime runs. It works as long as its standard input is open.
-const PROGRAM: &[u8] = include_bytes!("../../../managed/allocator.exe");
+const PROGRAM: &[u8] = include_bytes!("../../../managed/demo-allocator.exe");
 /// Any runtime that connects to a socket when it is asked to.
 const CONFIGURATION: &str = r#"{ "runtimeOptions": {
   "framework": { "name": "Microsoft.NETCore.App", "version": "6.0.0" }, "rollForward": "LatestMajor",
@@ -55,7 +55,7 @@ impl Managed {
 
     fn unpack(host: PathBuf) -> io::Result<Self> {
         let folder = socket_folder::create("typhon-demo-")?;
-        std::fs::write(folder.path().join("allocator.exe"), PROGRAM)?;
+        std::fs::write(folder.path().join("demo-allocator.exe"), PROGRAM)?;
         std::fs::write(folder.path().join("runtimeconfig.json"), CONFIGURATION)?;
         // Settings of a recording are text.
         let not_text = || io::Error::new(io::ErrorKind::InvalidInput, "its name is not Unicode text");
@@ -83,7 +83,7 @@ impl Managed {
     fn command(&self) -> io::Result<Command> {
         let file = |name: &str| self.folder.path().join(name);
         let mut command = Command::new(&self.host);
-        command.args(["exec", "--runtimeconfig"]).arg(file("runtimeconfig.json")).arg(file("allocator.exe"));
+        command.args(["exec", "--runtimeconfig"]).arg(file("runtimeconfig.json")).arg(file("demo-allocator.exe"));
         HIDING.iter().for_each(|name| _ = command.env_remove(name));
         command.env("DOTNET_DiagnosticPorts", format!("{},nosuspend", self.socket));
         command.env("DOTNET_GCgen0size", YOUNGEST_BYTES).env("TMPDIR", self.folder.path());
