@@ -83,7 +83,10 @@ impl Managed {
     fn command(&self) -> io::Result<Command> {
         let file = |name: &str| self.folder.path().join(name);
         let mut command = Command::new(&self.host);
-        command.args(["exec", "--runtimeconfig"]).arg(file("runtimeconfig.json")).arg(file("demo-allocator.exe"));
+        command
+            .args(["exec", "--runtimeconfig"])
+            .arg(file("runtimeconfig.json"))
+            .arg(file("demo-allocator.exe"));
         HIDING.iter().for_each(|name| _ = command.env_remove(name));
         command.env("DOTNET_DiagnosticPorts", format!("{},nosuspend", self.socket));
         command.env("DOTNET_GCgen0size", YOUNGEST_BYTES).env("TMPDIR", self.folder.path());
