@@ -40,7 +40,7 @@ pub(super) struct Recording<'a> {
 
 /// What a recording came to.
 pub(super) enum Finish {
-    Recorded(Finished),
+    Recorded(Box<Finished>),
     /// The stream never stated its clock; with the reason, if something went wrong.
     NeverBegun(Option<String>),
 }
@@ -176,14 +176,7 @@ impl<'a> Recording<'a> {
         let Written { report, duration_ns, summary, pauses_ns } = written;
         let bytes = report.bytes;
         let (losses, last) = (self.losses, self.last);
-        Ok(Finish::Recorded(Finished {
-            written: report,
-            bytes,
-            duration_ns,
-            summary,
-            pauses_ns,
-            losses,
-            last,
-        }))
+        let finished = Finished { written: report, bytes, duration_ns, summary, pauses_ns, losses, last };
+        Ok(Finish::Recorded(Box::new(finished)))
     }
 }
