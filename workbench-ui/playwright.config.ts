@@ -13,7 +13,7 @@ export default defineConfig({
   testDir: "browser",
   outputDir: "../target/ui-tests/results",
   globalSetup: "./browser/setup.ts",
-  fullyParallel: false,
+  fullyParallel: true,
   workers: 2,
   forbidOnly: process.env["CI"] !== undefined,
   // Seconds on a quiet machine; the limits are for one that has other work.

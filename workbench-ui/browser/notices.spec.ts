@@ -5,6 +5,9 @@ import { duration } from "../src/format";
 import { expect, open, showTable, test } from "./page";
 import { BINARY, json, pathOf } from "./traces";
 
+// Two tests make bookmarks of the same recording: one after the other.
+test.describe.configure({ mode: "default" });
+
 test("a cut file opens, says where it ends, and its repair command works", async ({ page }) => {
   await open(page, "cut");
   const { notices } = json("trace", "info", pathOf("cut"));

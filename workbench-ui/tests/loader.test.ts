@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Socket, TileAnswer } from "../src/protocol/socket";
-import { CONTENT, FRAME_FLAG, type TileRequest } from "../src/protocol/tile";
+import { CONTENT, FRAME_FLAG, type Frame, type TileRequest } from "../src/protocol/tile";
 import { TileCache } from "../src/timeline/cache";
 import { type Needs, TileLoader } from "../src/timeline/loader";
 
@@ -83,13 +83,57 @@ describe("tile loader", () => {
     expect(socket.asked).toHaveLength(1);
   });
 
-  it("puts frames in their bands and remembers the level that was too much", () => {
+  const frameOf = (over: Partial<Frame>): Frame => ({
+    content: CONTENT.spans, flags: 0, requestId: 1, lane: 1, tile: 11, level: 4, rowCount: 2, firstRow: 32, count: 1, body: new DataView(new ArrayBuffer(16)), ...over,
+  });
+  const oneBand = needs({ bands: [{ lane: 1, band: 1, rows: 2 }] });
+
+  it("puts frames in their bands, each counted once", () => {
     const { cache, socket, loader } = make();
-    loader.want(needs({ bands: [{ lane: 1, band: 1, rows: 2 }] }));
-    const body = new DataView(new ArrayBuffer(16));
-    const frame = { content: CONTENT.spans, flags: FRAME_FLAG.capped, requestId: 1, lane: 1, tile: 11, level: 4, rowCount: 2, firstRow: 32, count: 1, body };
-    socket.asked[0]?.answer.frame(frame);
+    loader.want(oneBand);
+    socket.asked[0]?.answer.frame(frameOf({}));
     expect(cache.peek({ filterId: 0, level: 4, lane: 1, band: 1, tile: 11 })?.spans?.count).toBe(1);
-    expect(loader.cappedLevel).toBe(4);
+    const before = cache.size.dataBytes;
+    socket.asked[0]?.answer.frame(frameOf({ content: CONTENT.instants, count: 2 }));
+    expect(cache.size.dataBytes).toBe(before + 2 * 16);
+    cache.clear();
+    expect(cache.size.dataBytes).toBe(0);
+  });
+
+  it("what an answer left out for want of time is asked for again and is not empty", () => {
+    const { cache, socket, loader } = make();
+    loader.want(oneBand);
+    const { answer } = socket.asked[0] ?? {};
+    answer?.frame(frameOf({ tile: 10 }));
+    answer?.frame(frameOf({ tile: 11 }));
+    // The time was over in the middle of a tile: its instants are missing, and the whole next tile.
+    answer?.frame(frameOf({ tile: 11, content: CONTENT.instants, count: 0, flags: FRAME_FLAG.capped }));
+    answer?.frame(frameOf({ tile: 12, count: 0, flags: FRAME_FLAG.capped }));
+    answer?.end(1, 250_000);
+    expect(cache.peek({ filterId: 0, level: 4, lane: 1, band: 1, tile: 12 })).toBeUndefined();
+    expect(loader.isSatisfied).toBe(false);
+    loader.want(oneBand);
+    expect(socket.asked[1]?.request).toMatchObject({ level: 4, firstTile: 11, tileCount: 2 });
+    socket.asked[1]?.answer.frame(frameOf({ tile: 11 }));
+    socket.asked[1]?.answer.frame(frameOf({ tile: 12 }));
+    socket.asked[1]?.answer.end(2, 10);
+    expect(loader.isSatisfied).toBe(true);
+    loader.want(oneBand);
+    expect(socket.asked).toHaveLength(2);
+  });
+
+  it("answers that never bring anything end in a problem, not in a storm of requests", () => {
+    const { socket, loader } = make();
+    for (let frame = 0; frame < 50; frame += 1) {
+      loader.want(oneBand);
+      const last = socket.asked[frame];
+      if (last === undefined) break;
+      for (const tile of [10, 11, 12]) last.answer.frame(frameOf({ tile, count: 0, flags: FRAME_FLAG.capped }));
+      last.answer.end(0, 250_000);
+    }
+    expect(socket.asked).toHaveLength(8);
+    expect(loader.failure?.code).toBe("timeout");
+    loader.retry();
+    expect(socket.asked).toHaveLength(9);
   });
 });

@@ -40,3 +40,14 @@ export function elidePath(path: string, room: number, width: (text: string) => n
   }
   return `…${path.slice(-8)}`;
 }
+
+const CAPPED: Record<string, string> = {
+  ratesRealms: "realms of rates",
+  runnableRealms: "runnable realms",
+  reportedSessions: "sessions",
+};
+
+/** What the rows are that the engine left out of a record (B-5). */
+export function cappedNoun(what: string): string {
+  return CAPPED[what] ?? what;
+}

@@ -1,7 +1,7 @@
 /** Keys to actions (B-37), by physical position. */
 
 import { pan, setLayout, showSelection, showWhole, stepSlowTick, stepTick, zoom, clearSelection } from "../state/actions";
-import { type BottomTab, focused, isMeasuring, meta, openFloat, primary, selection, showLegends, showOffCpu } from "../state/store";
+import { type BottomTab, focused, isMeasuring, meta, openFloat, primary, selection, showLegends } from "../state/store";
 import { moveLane, moveRow, moveSpan, selectFocused } from "../timeline/focus";
 import { addBookmark } from "../panels/Bookmarks";
 import { stepHit } from "../panels/hits";
@@ -97,9 +97,6 @@ const ACTIONS: Record<string, () => void> = {
   KeyM: addBookmark,
   KeyN: () => void stepHit(1),
   "Shift+KeyN": () => void stepHit(-1),
-  KeyO: () => {
-    showOffCpu.value = !showOffCpu.value;
-  },
   KeyL: () => {
     showLegends.value = !showLegends.value;
   },

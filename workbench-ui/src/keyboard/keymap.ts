@@ -30,7 +30,6 @@ export const KEYS: readonly KeyLine[] = [
   { id: "search", group: "Find", text: "search", keys: ["Slash"] },
   { id: "hit", group: "Find", text: "next, previous hit", keys: ["KeyN", "Shift+KeyN"] },
   { id: "palette", group: "Find", text: "palette", keys: ["Ctrl+KeyK"] },
-  { id: "offCpu", group: "Show", text: "off-CPU", keys: ["KeyO"] },
   { id: "legends", group: "Show", text: "legends", keys: ["KeyL"] },
   { id: "nextPanel", group: "Show", text: "next panel", keys: ["F6"] },
   { id: "help", group: "Show", text: "this sheet", short: "all keys", keys: ["Shift+Slash"] },

@@ -5,10 +5,11 @@ import { type SessionApi, ask } from "../protocol/http";
 import { CONTENT, WANT, counterEntry, decodeFrames, encodeRequest, tileNs } from "../protocol/tile";
 import type { GaugeInfo } from "../protocol/types";
 import { type Range, gauges, sessionApi } from "../state/store";
-import { BusyLine, Fault } from "./Answered";
-import { type Column, Table } from "./table/Table";
+import type { Column } from "./table/Table";
+import { TablePanel } from "./table/TablePanel";
+import { countColumn } from "./table/columns";
 import { useRequest } from "./useRequest";
-import { PinButton, tableRange } from "./window";
+import { tableRange } from "./window";
 
 interface InWindow {
   samples: number;
@@ -81,7 +82,7 @@ const COLUMNS: readonly Column<Row>[] = [
   inWindow("samples", "Values"),
   whole("min", "Least in trace"),
   whole("max", "Most in trace"),
-  { key: "samplesAll", head: "Values in trace", width: "minmax(104px, 1fr)", isNumber: true, value: (row) => row.samples, text: (row) => count(row.samples) },
+  countColumn("samplesAll", "Values in trace", "minmax(104px, 1fr)", (row) => row.samples),
 ];
 
 export function Gauges() {
@@ -90,26 +91,16 @@ export function Gauges() {
   const answer = useRequest((api, signal) => valuesIn(api, list, range, signal), [sessionApi.value?.id, gauges.value, range.fromNs, range.toNs]);
   const rows = list.map((gauge) => ({ ...gauge, inWindow: answer.value?.get(gauge.lane) ?? null }));
   return (
-    <div class="panel-single">
-      <div class="panel-part">
-        <BusyLine of={answer} />
-        <Fault of={answer} />
-        <Table
-          label="Gauges"
-          name="gauges"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={(row) => String(row.lane)}
-          sort={null}
-          empty="No gauges in this recording. They come with the kind GaugeSnapshot, which the profiler writes once a tick."
-          tools={
-            <>
-              <span class="tools-note">{count(rows.length)} gauges in the window</span>
-              <PinButton />
-            </>
-          }
-        />
-      </div>
-    </div>
+    <TablePanel
+      answer={answer}
+      label="Gauges"
+      name="gauges"
+      rows={rows}
+      columns={COLUMNS}
+      rowKey={(row) => String(row.lane)}
+      sort={null}
+      empty="No gauges in this recording. They come with the kind GaugeSnapshot, which the profiler writes once a tick."
+      note={`${count(rows.length)} gauges in the window`}
+    />
   );
 }

@@ -1,7 +1,7 @@
 /** What is missing from the recording: where, how much, and what to do (B-4, B-5). */
 
 import type { ComponentChildren } from "preact";
-import { count, instant, visible } from "../format";
+import { cappedNoun, count, instant, visible } from "../format";
 import type { Notice } from "../protocol/types";
 import { showRange } from "../state/actions";
 import { activeSession, meta, notices } from "../state/store";
@@ -90,7 +90,7 @@ export function Notices() {
             </Item>
           )}
           {capped.map(({ what, kind, shown, total, atNs, times }, at) => (
-            <Item key={`capped-${at}`} severity="info" title={`${visible(what)}: ${count(total - shown)} not shown`} rangeNs={[atNs, atNs + 1]}>
+            <Item key={`capped-${at}`} severity="info" title={`${count(total - shown)} ${visible(cappedNoun(what))} not shown`} rangeNs={[atNs, atNs + 1]}>
               <span class="text-2">
                 kind {kind}: {count(shown)} of {count(total)} rows{times > 1 ? `, ${count(times)} times` : ""}
               </span>

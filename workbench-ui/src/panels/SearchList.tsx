@@ -2,15 +2,15 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { count, duration, instant, visible } from "../format";
+import { count, duration, visible } from "../format";
 import type { Hit } from "../protocol/types";
 import { report } from "../state/actions";
-import { filter, nameOf, primary, sessionApi } from "../state/store";
-import { BusyLine, Fault } from "./Answered";
+import { filter, primary, sessionApi } from "../state/store";
 import { showHit } from "./hits";
-import { NameOf, laneLabel } from "./Name";
 import { NothingFound } from "./NothingFound";
-import { type Column, Table } from "./table/Table";
+import type { Column } from "./table/Table";
+import { TablePanel } from "./table/TablePanel";
+import { countColumn, durationColumn, eventColumn, instantColumn, laneColumn, nameColumn } from "./table/columns";
 import { useRequest } from "./useRequest";
 
 const PAGE = 1000;
@@ -20,13 +20,13 @@ interface Numbered extends Hit {
 }
 
 const COLUMNS: readonly Column<Numbered>[] = [
-  { key: "at", head: "#", width: "64px", isNumber: true, value: (hit) => hit.at + 1, text: (hit) => count(hit.at + 1) },
-  { key: "name", head: "Name", width: "minmax(140px, 2fr)", value: (hit) => nameOf(hit.name), cell: (hit) => <NameOf id={hit.name} /> },
-  { key: "lane", head: "Lane", width: "minmax(90px, 1fr)", value: (hit) => laneLabel(hit.place?.lane) },
-  { key: "tick", head: "Tick", width: "72px", isNumber: true, value: (hit) => hit.tick, text: (hit) => count(hit.tick) },
-  { key: "startNs", head: "Start", width: "120px", isNumber: true, value: (hit) => hit.startNs, text: (hit) => instant(hit.startNs) },
-  { key: "durationNs", head: "Duration", width: "84px", isNumber: true, value: (hit) => hit.durationNs, text: (hit) => (hit.place?.row === null ? "instant" : duration(hit.durationNs)) },
-  { key: "event", head: "Event", width: "92px", value: (hit) => hit.event, cell: (hit) => <span class="mono">{hit.event}</span> },
+  countColumn("at", "#", "64px", (hit) => hit.at + 1),
+  nameColumn("Name", "minmax(140px, 2fr)"),
+  laneColumn("minmax(90px, 1fr)"),
+  countColumn("tick", "Tick", "72px", (hit) => hit.tick),
+  instantColumn("startNs", "Start", "120px", (hit) => hit.startNs),
+  durationColumn("durationNs", "Duration", "84px", (hit) => hit.durationNs, { text: (hit) => (hit.place?.row === null ? "instant" : duration(hit.durationNs)) }),
+  eventColumn("92px"),
 ];
 
 export function SearchList() {
@@ -61,28 +61,20 @@ export function SearchList() {
   }
   if (state.is === "failed") return <div class="panel-empty">{visible(state.problem.detail)}</div>;
   return (
-    <div class="panel-single">
-      <div class="panel-part">
-        <BusyLine of={answer} />
-        <Fault of={answer} />
-        <Table
-          label="Hits"
-          name="hits"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={(hit) => hit.event}
-          sort={null}
-          selected={primary.value?.event ?? null}
-          choose={(hit) => showHit(hit, hit.at)}
-          empty={state.is === "ready" && state.matches === 0 ? <NothingFound text={state.text} /> : ""}
-          atEnd={() => void fetchMore()}
-          tools={
-            <span class="tools-note">
-              {state.is === "ready" ? `${count(state.matches)} hits in the trace${rows.length < state.matches ? `, ${count(rows.length)} listed` : ""}` : "searching"}
-            </span>
-          }
-        />
-      </div>
-    </div>
+    <TablePanel
+      answer={answer}
+      label="Hits"
+      name="hits"
+      rows={rows}
+      columns={COLUMNS}
+      rowKey={(hit) => hit.event}
+      sort={null}
+      selected={primary.value?.event ?? null}
+      choose={(hit) => showHit(hit, hit.at)}
+      empty={state.is === "ready" && state.matches === 0 ? <NothingFound text={state.text} /> : ""}
+      atEnd={() => void fetchMore()}
+      followsWindow={false}
+      note={state.is === "ready" ? `${count(state.matches)} hits in the trace${rows.length < state.matches ? `, ${count(rows.length)} listed` : ""}` : "searching"}
+    />
   );
 }

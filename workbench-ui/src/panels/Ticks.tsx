@@ -1,11 +1,13 @@
 /** The tick overview and the overload strip as a table. */
 
 import { useMemo } from "preact/hooks";
-import { count, duration, instant } from "../format";
+import { count, duration } from "../format";
 import { showTick } from "../state/actions";
 import { meta, ticks } from "../state/store";
-import { type Column, Table } from "./table/Table";
-import { PinButton, tableRange, tableWindow } from "./window";
+import type { Column } from "./table/Table";
+import { TablePanel } from "./table/TablePanel";
+import { countColumn, durationColumn, instantColumn } from "./table/columns";
+import { tableRange, tableWindow } from "./window";
 
 interface TickRow {
   place: number;
@@ -20,32 +22,19 @@ interface TickRow {
 
 function columnsOf(p95Ns: number | null): Column<TickRow>[] {
   const isSlow = (row: TickRow) => p95Ns !== null && (row.durationNs ?? 0) > p95Ns;
-  const number = (key: keyof TickRow, head: string, width: string, title?: string): Column<TickRow> => ({
-    key,
-    head,
-    width,
-    isNumber: true,
-    value: (row) => row[key],
-    text: (row) => count(row[key] ?? 0),
-    ...(title === undefined ? {} : { title }),
-  });
+  const length = (row: TickRow) => (row.durationNs === null ? "no end" : duration(row.durationNs));
   return [
-    number("number", "Tick", "72px"),
-    { key: "startNs", head: "Start", width: "120px", isNumber: true, value: (row) => row.startNs, text: (row) => instant(row.startNs) },
-    {
-      key: "durationNs",
-      head: "Duration",
-      width: "92px",
-      isNumber: true,
-      value: (row) => row.durationNs,
-      text: (row) => (row.durationNs === null ? "no end" : duration(row.durationNs)),
-      cell: (row) => <span class={isSlow(row) ? "hot" : ""}>{row.durationNs === null ? "no end" : duration(row.durationNs)}</span>,
+    countColumn("number", "Tick", "72px", (row) => row.number),
+    instantColumn("startNs", "Start", "120px", (row) => row.startNs),
+    durationColumn("durationNs", "Duration", "92px", (row) => row.durationNs, {
+      text: length,
+      cell: (row) => <span class={isSlow(row) ? "hot" : ""}>{length(row)}</span>,
       hint: (row) => (isSlow(row) ? `above P95, ${duration(p95Ns ?? 0)}` : row.durationNs === null ? undefined : `${count(row.durationNs)} ns`),
-    },
-    number("collections", "Collections", "92px", "Garbage collections that touch the tick"),
-    number("level", "Overload level", "108px"),
-    number("multiplier", "Rate ÷", "72px", "The tick rate is divided by this"),
-    number("missingBefore", "Missing before", "minmax(108px, 1fr)", "Tick numbers that are not in the recording"),
+    }),
+    countColumn("collections", "Collections", "92px", (row) => row.collections, { title: "Garbage collections that touch the tick" }),
+    countColumn("level", "Overload level", "108px", (row) => row.level),
+    countColumn("multiplier", "Rate ÷", "72px", (row) => row.multiplier, { title: "The tick rate is divided by this" }),
+    countColumn("missingBefore", "Missing before", "minmax(108px, 1fr)", (row) => row.missingBefore, { title: "Tick numbers that are not in the recording" }),
   ];
 }
 
@@ -75,27 +64,20 @@ export function Ticks() {
   }, [table, fromNs, toNs]);
   const columns = useMemo(() => columnsOf(meta.value?.ticks.p95Ns ?? null), [meta.value]);
   return (
-    <div class="panel-single">
-      <div class="panel-part">
-        <Table
-          label="Ticks"
-          name="ticks"
-          rows={rows}
-          columns={columns}
-          rowKey={(row) => String(row.place)}
-          sort={{ key: "durationNs", isDescending: true }}
-          choose={(row) => showTick(row.place)}
-          empty={table.startNs.length === 0 ? "This recording has no ticks: nothing in it runs a tick loop." : "No tick is in the window. Press 0 for the whole trace."}
-          tools={
-            <>
-              <span class="tools-note">
-                {count(rows.length)} of {count(table.startNs.length)} ticks in {isWhole ? "the trace" : "the window"}
-              </span>
-              <PinButton />
-            </>
-          }
-        />
-      </div>
-    </div>
+    <TablePanel
+      label="Ticks"
+      name="ticks"
+      rows={rows}
+      columns={columns}
+      rowKey={(row) => String(row.place)}
+      sort={{ key: "durationNs", isDescending: true }}
+      choose={(row) => showTick(row.place)}
+      empty={table.startNs.length === 0 ? "This recording has no ticks: nothing in it runs a tick loop." : "No tick is in the window. Press 0 for the whole trace."}
+      note={
+        <>
+          {count(rows.length)} of {count(table.startNs.length)} ticks in {isWhole ? "the trace" : "the window"}
+        </>
+      }
+    />
   );
 }

@@ -1,14 +1,14 @@
 /** The longest spans of the window. */
 
 import { useSignal } from "@preact/signals";
-import { count, duration, instant } from "../format";
+import { count } from "../format";
 import type { TopSpan } from "../protocol/types";
 import { selectEvent } from "../state/actions";
-import { nameOf, primary, sessionApi } from "../state/store";
+import { primary, sessionApi } from "../state/store";
 import { BusyLine, Fault } from "./Answered";
-import { NameOf, laneLabel } from "./Name";
 import { Segments } from "./Segments";
-import { type Column, Table } from "./table/Table";
+import { Table } from "./table/Table";
+import { countColumn, durationColumn, eventColumn, instantColumn, laneColumn, nameColumn } from "./table/columns";
 import { useRequest } from "./useRequest";
 import { PinButton, tableFilter, tableWindow } from "./window";
 
@@ -18,43 +18,13 @@ const ORDERS = [
 ] as const;
 const SHOWN = 200;
 
-const NAME: Column<TopSpan> = {
-  key: "name",
-  head: "Name",
-  width: "minmax(130px, 2fr)",
-  value: (span) => nameOf(span.name),
-  cell: (span) => <NameOf id={span.name} />,
-};
-const LANE: Column<TopSpan> = { key: "lane", head: "Lane", width: "minmax(80px, 1fr)", value: (span) => laneLabel(span.place?.lane) };
-const TICK: Column<TopSpan> = { key: "tick", head: "Tick", width: "64px", isNumber: true, value: (span) => span.tick, text: (span) => count(span.tick) };
-const DURATION: Column<TopSpan> = {
-  key: "durationNs",
-  head: "Duration",
-  width: "80px",
-  isNumber: true,
-  value: (span) => span.durationNs,
-  text: (span) => duration(span.durationNs),
-  hint: (span) => `${count(span.durationNs)} ns`,
-};
-const SELF: Column<TopSpan> = {
-  key: "selfNs",
-  head: "Self",
-  width: "80px",
-  isNumber: true,
-  value: (span) => span.selfNs,
-  text: (span) => duration(span.selfNs),
-  hint: (span) => `${count(span.selfNs)} ns`,
-};
-const START: Column<TopSpan> = {
-  key: "startNs",
-  head: "Start",
-  width: "120px",
-  isNumber: true,
-  value: (span) => span.startNs,
-  text: (span) => instant(span.startNs),
-  hint: (span) => `${count(span.startNs)} ns`,
-};
-const EVENT: Column<TopSpan> = { key: "event", head: "Event", width: "84px", value: (span) => span.event, cell: (span) => <span class="mono">{span.event}</span> };
+const NAME = nameColumn<TopSpan>("Name", "minmax(130px, 2fr)");
+const LANE = laneColumn<TopSpan>("minmax(80px, 1fr)");
+const TICK = countColumn<TopSpan>("tick", "Tick", "64px", (span) => span.tick);
+const DURATION = durationColumn<TopSpan>("durationNs", "Duration", "80px", (span) => span.durationNs);
+const SELF = durationColumn<TopSpan>("selfNs", "Self", "80px", (span) => span.selfNs);
+const START = instantColumn<TopSpan>("startNs", "Start", "120px", (span) => span.startNs);
+const EVENT = eventColumn<TopSpan>("84px");
 
 const COMPACT = [{ ...NAME, head: "Top spans" }, LANE, TICK, DURATION];
 const FULL = [NAME, LANE, TICK, START, DURATION, SELF, EVENT];

@@ -56,8 +56,28 @@ async function problemOf(response: Response): Promise<t.Problem> {
   return { status: response.status, code: "internal", detail: `the server answered ${response.status} ${response.statusText}` };
 }
 
+let underWay = 0;
+
+/** Is an answer of the server still to come? */
+export function isAsking(): boolean {
+  return underWay > 0;
+}
+
+async function counted<T>(task: () => Promise<T>): Promise<T> {
+  underWay += 1;
+  try {
+    return await task();
+  } finally {
+    underWay -= 1;
+  }
+}
+
 /** Sends a request; `path` begins behind `/api/v1`. */
-export async function ask(path: string, { method = "GET", body, bytes, signal }: Ask = {}): Promise<Response> {
+export function ask(path: string, options: Ask = {}): Promise<Response> {
+  return counted(() => send(path, options));
+}
+
+async function send(path: string, { method = "GET", body, bytes, signal }: Ask): Promise<Response> {
   const headers: Record<string, string> = { Authorization: `Bearer ${token()}` };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const init: RequestInit = { method, headers, signal: signal ?? null };
@@ -71,9 +91,11 @@ export async function ask(path: string, { method = "GET", body, bytes, signal }:
   return response;
 }
 
-export async function askJson<T>(path: string, options: Ask = {}): Promise<T> {
-  const response = await ask(path, options);
-  return (response.status === 204 ? undefined : await response.json()) as T;
+export function askJson<T>(path: string, options: Ask = {}): Promise<T> {
+  return counted(async () => {
+    const response = await send(path, options);
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  });
 }
 
 /** A query string; what is null or undefined is left out. */

@@ -14,6 +14,11 @@ export function stopGlide(): void {
   frame = undefined;
 }
 
+/** Does the window move by itself? */
+export function isGliding(): boolean {
+  return frame !== undefined;
+}
+
 function durationMs(): number {
   const token = getComputedStyle(document.documentElement).getPropertyValue("--m-move");
   return Number.parseFloat(token) || 0;

@@ -137,7 +137,6 @@ export const activeFilterId = computed(() => (filter.value.is === "ready" ? filt
 export const theme = signal<Theme>("dark");
 export const colourMode = signal<ColourMode>("family");
 export const timeDisplay = signal<TimeDisplay>("start");
-export const showOffCpu = signal(true);
 export const showLegends = signal(true);
 export const layout = signal<Layout>(DEFAULT_LAYOUT);
 export const laneView = signal<LaneView>(EMPTY_LANE_VIEW);

@@ -10,9 +10,8 @@ import { type Axis, levelOf, nsAt, tilesIn } from "./axis";
 import { TileCache } from "./cache";
 import {
   HANDLE, budgetNs, drawMinimapBase, drawMinimapHits, drawMinimapWindow, drawOverload, drawTickOverview, minimapAxis, minimapGroups,
-  overviewHeights, windowOnMinimap,
+  overviewHeights, windowOnMinimap, windowOnStrip,
 } from "./drawOverview";
-import { useFont } from "./draw";
 import { TileLoader } from "./loader";
 import { type TickBar, type TickStrip, barAt, tickStrip } from "./overview";
 import type { TimelineView } from "./view";
@@ -28,6 +27,7 @@ class OverviewView {
   private readonly hits = new TileLoader(this.cache, socket, FILTER_VIEW_ID, () => this.tilesCame());
   private base: OffscreenCanvas | null = null;
   private baseKey = "";
+  private ticks: { key: string; strip: TickStrip; pictures: [OffscreenCanvas, OffscreenCanvas] } | null = null;
   private tilesVersion = 0;
   private frame: number | undefined;
   private width = 0;
@@ -96,6 +96,44 @@ class OverviewView {
     return base;
   }
 
+  /** Tick overview and overload strip, as outside of the window and as in it; made anew when something else than the window changes. */
+  private tickPictures(ratio: number): [OffscreenCanvas, OffscreenCanvas] {
+    const { palette } = this.view;
+    const { ticks, overload } = this.heights;
+    const key = [palette.epoch, this.view.fontVersion, this.width, ticks, overload, ratio, s.meta.peek()?.ticks.p95Ns, budgetNs()].join("/");
+    if (this.ticks !== null && this.ticks.key === key && this.ticks.strip === this.strip) return this.ticks.pictures;
+    const make = (isIn: boolean) => {
+      const picture = new OffscreenCanvas(Math.max(Math.round(this.width * ratio), 1), Math.max(Math.round((ticks + overload) * ratio), 1));
+      const context = picture.getContext("2d") as unknown as CanvasRenderingContext2D | null;
+      if (context === null) return picture;
+      context.scale(ratio, ratio);
+      drawTickOverview(context, palette, this.strip, ticks, isIn);
+      context.translate(0, ticks);
+      drawOverload(context, palette, this.strip, overload);
+      return picture;
+    };
+    const pictures: [OffscreenCanvas, OffscreenCanvas] = [make(false), make(true)];
+    this.ticks = { key, strip: this.strip, pictures };
+    return pictures;
+  }
+
+  private drawTicks(context: CanvasRenderingContext2D, ratio: number): void {
+    const height = this.heights.ticks + this.heights.overload;
+    if (height === 0) return;
+    const [outside, inside] = this.tickPictures(ratio);
+    const window = windowOnStrip(this.strip);
+    const part = (picture: OffscreenCanvas, from: number, to: number) => {
+      const [x, end] = [Math.round(from * ratio), Math.round(to * ratio)];
+      if (end > x) context.drawImage(picture, x, 0, end - x, picture.height, x / ratio, 0, (end - x) / ratio, picture.height / ratio);
+    };
+    if (window === null) return part(outside, 0, this.width);
+    context.fillStyle = this.view.palette.signal["accent-wash"];
+    context.fillRect(window.from, 0, Math.max(window.to - window.from, 2), this.heights.ticks);
+    part(outside, 0, window.bars.from);
+    part(inside, window.bars.from, window.bars.to);
+    part(outside, window.bars.to, this.width);
+  }
+
   draw(): void {
     const context = this.canvas.getContext("2d");
     if (context === null || this.width <= 0) return;
@@ -118,11 +156,8 @@ class OverviewView {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = palette.signal["bg-canvas"];
     context.fillRect(0, 0, this.width, this.height);
-    useFont(context, palette, 10);
-    drawTickOverview(context, palette, this.strip, this.heights.ticks);
-    context.translate(0, this.heights.ticks);
-    drawOverload(context, palette, this.strip, this.heights.overload);
-    context.translate(0, this.heights.overload);
+    this.drawTicks(context, ratio);
+    context.translate(0, this.heights.ticks + this.heights.overload);
     context.drawImage(this.minimapBase(axis, level), 0, 0, this.width, this.heights.minimap);
     drawMinimapHits(context, palette, this.cache, axis, level, s.activeFilterId.peek(), this.heights.minimap);
     drawMinimapWindow(context, palette, axis, this.heights.minimap);

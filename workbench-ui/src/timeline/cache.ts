@@ -52,6 +52,8 @@ function bitmapBytes(bitmap: Bitmap | null): number {
 
 export class TileCache {
   private readonly tiles = new Map<string, Tile>();
+  /** What a tile counts for: it grows with the frames that arrive for it. */
+  private readonly counted = new WeakMap<Tile, number>();
   private dataTotal = 0;
   private bitmapTotal = 0;
   private readonly maxDataBytes: number;
@@ -90,12 +92,13 @@ export class TileCache {
     const name = TileCache.key(tile);
     const old = this.tiles.get(name);
     if (old !== undefined) {
-      this.dataTotal -= dataBytes(old);
-      if (tile.bitmap === null && old.bitmap !== null) tile.bitmap = { ...old.bitmap, style: "" };
-      else this.bitmapTotal -= bitmapBytes(old.bitmap);
+      this.dataTotal -= this.counted.get(old) ?? 0;
+      if (old !== tile && tile.bitmap === null && old.bitmap !== null) tile.bitmap = { ...old.bitmap, style: "" };
       this.tiles.delete(name);
     }
-    this.dataTotal += dataBytes(tile);
+    const bytes = dataBytes(tile);
+    this.counted.set(tile, bytes);
+    this.dataTotal += bytes;
     this.tiles.set(name, tile);
     this.evict();
   }
@@ -129,7 +132,7 @@ export class TileCache {
       if (!tooMuchData && this.bitmapTotal <= this.maxBitmapBytes) return;
       this.dropBitmap(tile);
       if (tooMuchData && this.tiles.size > 1) {
-        this.dataTotal -= dataBytes(tile);
+        this.dataTotal -= this.counted.get(tile) ?? 0;
         this.tiles.delete(name);
       }
     }

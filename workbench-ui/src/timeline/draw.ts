@@ -1,30 +1,58 @@
 /** Small things that several tracks draw. */
 
+import { elide } from "../format";
 import type { Palette, SignalToken } from "./palette";
 
 export type Context = CanvasRenderingContext2D;
 
-const widths = new Map<string, number>();
+/** What has been worked out about texts in a font: it is the same in every frame. */
+interface FontFacts {
+  widths: Map<string, number>;
+  /** What is left of a text in so many whole pixels. */
+  cuts: Map<string, string>;
+}
+
+const MOST_TEXTS = 20_000;
+
+const fonts = new Map<string, FontFacts>();
+/** The font that was chosen last; asking the canvas for it takes longer than measuring. */
+const chosen = new WeakMap<Context, FontFacts>();
 
 /** Widths are measured anew: another font has come. */
 export function forgetWidths(): void {
-  widths.clear();
+  for (const { widths, cuts } of fonts.values()) {
+    widths.clear();
+    cuts.clear();
+  }
 }
 
-/** Sets the font of the design at a size and weight. */
+/** Sets the font of the design at a size and weight. Call it before {@link textWidth}, within the same save and restore. */
 export function useFont(context: Context, palette: Palette, sizePx: number, weight = 400): void {
-  context.font = `${weight} ${sizePx}px ${palette.font}`;
+  const font = `${weight} ${sizePx}px ${palette.font}`;
+  context.font = font;
+  let facts = fonts.get(font);
+  if (facts === undefined) fonts.set(font, (facts = { widths: new Map(), cuts: new Map() }));
+  chosen.set(context, facts);
+}
+
+function remember<T>(known: Map<string, T>, key: string, value: T): T {
+  if (known.size >= MOST_TEXTS) known.clear();
+  known.set(key, value);
+  return value;
 }
 
 /** Width of a text in the current font; measured once. */
 export function textWidth(context: Context, text: string): number {
-  const key = `${context.font}\u0000${text}`;
-  const known = widths.get(key);
-  if (known !== undefined) return known;
-  const width = context.measureText(text).width;
-  if (widths.size > 20_000) widths.clear();
-  widths.set(key, width);
-  return width;
+  const facts = chosen.get(context);
+  return facts?.widths.get(text) ?? remember(facts?.widths ?? new Map(), text, context.measureText(text).width);
+}
+
+/** What fits of a text in the current font; worked out once for each number of pixels. */
+export function fitText(context: Context, text: string, roomPx: number, least?: number): string {
+  const room = Math.floor(roomPx);
+  const key = `${room}/${text}`;
+  const cuts = chosen.get(context)?.cuts;
+  return cuts?.get(key) ?? remember(cuts ?? new Map(), key, elide(text, room, (part) => textWidth(context, part), least));
 }
 
 /** Text on a chip in the colour of the canvas. Returns its left edge. */

@@ -1,10 +1,9 @@
 /** GC track: pauses, collections, flags; and the wash of a pause through all threads. */
 
-import { elide } from "../format";
 import { spanEntry } from "../protocol/tile";
 import { collections } from "../state/store";
 import { clipTo } from "./drawSpans";
-import { type Context, textWidth, useFont } from "./draw";
+import { type Context, fitText, textWidth, useFont } from "./draw";
 import { type GcMark, flagsOf, marksIn } from "./gc";
 import { bucketBox } from "./geometry";
 import type { SignalToken } from "./palette";
@@ -122,7 +121,7 @@ function drawCaptions(context: Context, scene: Scene, top: number, marks: GcMark
     const next = flags.find((flag) => flag.isStart && flag.x > Math.max(mark.from, 0) + 1);
     const end = flags.find((flag) => !flag.isStart && flag.x >= left);
     const limit = Math.min(next?.x ?? axis.widthPx, end === undefined ? axis.widthPx : Math.max(end.x - 12, 0));
-    const text = elide(mark.caption, Math.min(limit, axis.widthPx) - left - CAPTION_GAP_PX, (part) => textWidth(context, part), 8);
+    const text = fitText(context, mark.caption, Math.min(limit, axis.widthPx) - left - CAPTION_GAP_PX, 8);
     if (text === "") continue;
     context.fillStyle = palette.signal["bg-canvas"];
     context.fillRect(left - 2, top + 1, textWidth(context, text) + 4, 13);

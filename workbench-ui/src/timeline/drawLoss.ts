@@ -1,10 +1,12 @@
 /** Where something is missing: losses, unreadable parts, what has not been read yet (B-3, B-4, B-5). */
 
-import { count } from "../format";
+import { computed } from "@preact/signals";
+import { cappedNoun, count } from "../format";
+import type { Notices } from "../protocol/types";
 import { activeSession, meta, notices } from "../state/store";
 import { toNs, xOf } from "./axis";
 import { type Context, chip, hatch, useFont } from "./draw";
-import { type Scene, scrollAreaTop } from "./scene";
+import type { Scene } from "./scene";
 
 const LEAST_PX = 6;
 
@@ -17,29 +19,54 @@ interface Gap {
 /** Parts of x in which data is missing, with what is to be said of them; neighbours that touch are one. */
 export function gapsIn(scene: Scene): Gap[] {
   const { axis } = scene;
-  const found: { fromNs: number; toNs: number; records: number }[] = [];
-  for (const { rangeNs, count: records } of notices.value?.notices ?? []) {
-    if (rangeNs !== null) found.push({ fromNs: rangeNs[0], toNs: rangeNs[1], records: records ?? 0 });
-  }
-  for (const { atNs, records } of notices.value?.losses ?? []) found.push({ fromNs: atNs, toNs: atNs, records });
-  const gaps: (Gap & { records: number })[] = [];
-  for (const { fromNs, toNs: end, records } of found.sort((a, b) => a.fromNs - b.fromNs)) {
+  const gaps: (Gap & Missing)[] = [];
+  for (const { fromNs, toNs: end, ...part } of missing.value) {
     if (end < axis.fromNs || fromNs > toNs(axis)) continue;
     let [from, to] = [xOf(axis, fromNs), xOf(axis, end)];
     if (to - from < LEAST_PX) [from, to] = [(from + to - LEAST_PX) / 2, (from + to + LEAST_PX) / 2];
     const last = gaps[gaps.length - 1];
     if (last !== undefined && from <= last.to) {
       last.to = Math.max(last.to, to);
-      last.records += records;
-    } else gaps.push({ from, to, records, text: "" });
+      last.records += part.records;
+      last.rows += part.rows;
+      // Different sets of rows: only their number can be said.
+      if (last.what !== part.what) last.what = last.what === "" ? part.what : part.what === "" ? last.what : "rows";
+    } else gaps.push({ from, to, text: "", ...part });
   }
-  for (const gap of gaps) gap.text = gap.records > 0 ? `${count(gap.records)} records not shown` : "part not readable";
+  for (const gap of gaps) gap.text = textOf(gap);
   return gaps;
+}
+
+/** What is missing somewhere: records that were lost, or rows that the engine left out of a record. */
+interface Missing {
+  records: number;
+  rows: number;
+  /** What the rows are. */
+  what: string;
+}
+
+/** Everything that is missing, in order of time. */
+export function missingIn(all: Notices | null): (Missing & { fromNs: number; toNs: number })[] {
+  const none = { records: 0, rows: 0, what: "" };
+  const found = (all?.notices ?? []).flatMap(({ rangeNs, count: records }) =>
+    rangeNs === null ? [] : [{ ...none, fromNs: rangeNs[0], toNs: rangeNs[1], records: records ?? 0 }],
+  );
+  for (const { atNs, records } of all?.losses ?? []) found.push({ ...none, fromNs: atNs, toNs: atNs, records });
+  for (const { atNs, shown, total, what } of all?.capped ?? []) found.push({ ...none, fromNs: atNs, toNs: atNs, rows: total - shown, what: cappedNoun(what) });
+  return found.sort((a, b) => a.fromNs - b.fromNs);
+}
+
+const missing = computed(() => missingIn(notices.value));
+
+function textOf({ records, rows, what }: Missing): string {
+  const parts = [records > 0 ? `${count(records)} records` : "", rows > 0 ? `${count(rows)} ${what}` : ""].filter((part) => part !== "");
+  return parts.length === 0 ? "part not readable" : `${parts.join(", ")} not shown`;
 }
 
 export function drawLoss(context: Context, scene: Scene): void {
   const { palette, height, axis } = scene;
-  const top = scrollAreaTop(scene);
+  // Over every track, those that are pinned too.
+  const top = scene.rulerHeight;
   for (const { from, to, text } of gapsIn(scene)) {
     context.fillStyle = hatch(context, palette.signal["loss-hatch"], 6);
     context.globalAlpha = 0.7;

@@ -39,25 +39,29 @@ const VALUES_PX = 15;
 const NUMBERS_PX = 13;
 const WORST = 3;
 
-export function drawTickOverview(context: Context, palette: Palette, strip: TickStrip, height: number): void {
+/** Where the ticks of the window lie on the strip; null when nothing is chosen. */
+export function windowOnStrip(strip: TickStrip): { from: number; to: number; bars: { from: number; to: number } } | null {
+  if (isWholeShown()) return null;
+  const { fromNs, toNs } = timeWindow.value;
+  const { placeAt } = ticks.value;
+  const xAt = (ns: number) => xOfMoment(strip, ticks.value, placeAt, ns);
+  const [first, last] = [placeAt(fromNs), placeAt(toNs)];
+  const inside = strip.bars.filter((bar) => bar.end > first && bar.first <= last);
+  const end = inside[inside.length - 1];
+  return { from: xAt(fromNs), to: xAt(toNs), bars: { from: inside[0]?.x ?? 0, to: end === undefined ? 0 : end.x + end.w } };
+}
+
+/** Ticks as they look outside of the window, or all as they look in it: neither depends on where the window is. */
+export function drawTickOverview(context: Context, palette: Palette, strip: TickStrip, height: number, isIn: boolean): void {
   if (height === 0) return;
   const { signal } = palette;
-  const table = ticks.value;
   const [p95, budget] = [meta.value?.ticks.p95Ns ?? null, budgetNs()];
   const worstFirst = [...strip.bars].sort((a, b) => b.maxNs - a.maxNs);
   const scale = tickScaleNs(budget, p95, worstFirst[0]?.maxNs ?? 0);
   const [top, bottom] = [VALUES_PX, height - NUMBERS_PX];
   const yOf = (ns: number) => bottom - Math.min(ns / scale, 1) * (bottom - top);
-  const { fromNs, toNs } = timeWindow.value;
-  const [bandFrom, bandTo] = [fromNs, toNs].map((ns) => xOfMoment(strip, table, table.placeAt, ns));
-  if (!isWholeShown()) {
-    context.fillStyle = signal["accent-wash"];
-    context.fillRect(bandFrom ?? 0, 0, Math.max((bandTo ?? 0) - (bandFrom ?? 0), 2), height);
-  }
-  const place = isWholeShown() ? [0, -1] : [table.placeAt(fromNs), table.placeAt(toNs)];
   for (const bar of strip.bars) {
     const isHot = p95 !== null && bar.maxNs > p95;
-    const isIn = bar.end > (place[0] ?? 0) && bar.first <= (place[1] ?? 0);
     context.fillStyle = isHot ? signal.hot : isIn ? signal["text-2"] : signal["text-3"];
     context.globalAlpha = isHot || isIn ? 1 : 0.75;
     const gap = bar.w >= 4 ? 1 : 0;
@@ -261,10 +265,8 @@ export function drawMinimapBase(context: Context, palette: Palette, cache: TileC
     const x = xOf(axis, rangeNs[0]);
     context.fillRect(x, 0, Math.max(xOf(axis, rangeNs[1]) - x, 3), height);
   }
-  for (const { atNs } of notices.value?.losses ?? []) {
-    context.fillStyle = signal.loss;
-    context.fillRect(xOf(axis, atNs) - 1, 0, 2, height);
-  }
+  context.fillStyle = signal.loss;
+  for (const { atNs } of [...(notices.value?.losses ?? []), ...(notices.value?.capped ?? [])]) context.fillRect(xOf(axis, atNs) - 1, 0, 2, height);
   context.fillStyle = signal.accent;
   for (const { fromNs } of bookmarks.value) {
     const x = Math.round(xOf(axis, fromNs));

@@ -1,11 +1,11 @@
 /** Bars: bitmaps of tiles, labels, selection. */
 
-import { duration, elide, visible } from "../format";
+import { duration, visible } from "../format";
 import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
 import { colourMode, focused, nameOf, names, selection } from "../state/store";
 import { xOf } from "./axis";
 import { BAND_ROWS, type TileCache } from "./cache";
-import { type Context, textWidth, useFont } from "./draw";
+import { type Context, fitText, textWidth, useFont } from "./draw";
 import { WAITING_KINDS } from "./families";
 import { type WholeSpan, barHeight, gatherSpans, spanKey } from "./geometry";
 import { type PaintStyle, paintTile } from "./painter";
@@ -110,7 +110,7 @@ export function drawLabels(context: Context, scene: Scene, track: Track, spans: 
     const room = span.to - from - 9;
     const text = visible(nameOf(span.name));
     useFont(context, palette, 11, 500);
-    const label = elide(text, room, (part) => textWidth(context, part));
+    const label = fitText(context, text, room);
     if (label === "") continue;
     context.fillStyle = palette.inks[slotOfSpan(scene, track, span, style)] ?? palette.signal["ink-dark"];
     const baseline = y + height / 2 + 4;

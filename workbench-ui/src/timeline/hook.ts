@@ -2,6 +2,7 @@
 
 import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
 import { nameOf } from "../state/store";
+import { toNs } from "./axis";
 import { BAND_ROWS } from "./cache";
 import { bucketBox } from "./geometry";
 import { type SpanHit, rowTop } from "./scene";
@@ -32,8 +33,10 @@ export interface TestHook {
   frameTimes(): number[];
   drawTimes(): number[];
   clearTimes(): void;
-  /** Are all tiles of the view there, painted? */
+  /** Is what the window asks for all there and drawn, at rest, and no answer of the server still to come? */
   isComplete(): boolean;
+  /** What is drawn. */
+  window(): { fromNs: number; toNs: number } | null;
   cache(): { tiles: number; dataBytes: number; bitmapBytes: number };
 }
 
@@ -92,6 +95,7 @@ export function installHook(view: TimelineView, canvas: HTMLCanvasElement): () =
       view.drawTimes.length = 0;
     },
     isComplete: () => view.isComplete(),
+    window: () => (view.scene === null ? null : { fromNs: view.scene.axis.fromNs, toNs: toNs(view.scene.axis) }),
     cache: () => view.cache.size,
   };
   window.__typhon = hook;

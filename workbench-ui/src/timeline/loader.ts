@@ -29,8 +29,18 @@ interface InFlight {
   token: object;
 }
 
+/** Answers in a row without one whole tile, until it is a problem. */
+const MOST_FRUITLESS = 8;
+
 /** A request that is under way is left alone for this long, so that a motion does not cancel all of them. */
 const PATIENCE_MS = 120;
+
+/** What an answer has brought so far, by the key of the tile. */
+interface Received {
+  tiles: Map<string, Tile>;
+  /** Left out, whole or in part, because the answer was too long or took too long. */
+  capped: Set<string>;
+}
 
 const bandKey = ({ lane, band }: { lane: number; band: number }) => `${lane}/${band}`;
 
@@ -42,8 +52,8 @@ export class TileLoader {
   failure: Problem | null = null;
   /** The generation that was not ready: asked again when there is another one. */
   private notReady: number | null = null;
-  /** Level at which tiles were capped: one coarser is asked instead. */
-  cappedLevel: number | null = null;
+  /** Answers in a row that brought nothing whole: the server gives up an answer that takes too long. */
+  private fruitless = 0;
   private readonly cache: TileCache;
   private readonly socket: Socket;
   private readonly viewId: number;
@@ -60,9 +70,15 @@ export class TileLoader {
     return this.inFlight !== null;
   }
 
+  /** Is everything there that was wanted last? */
+  get isSatisfied(): boolean {
+    return this.inFlight === null && this.failure === null && this.wanted !== null && this.missing(this.wanted) === null;
+  }
+
   /** Asks again after a failure. */
   retry(): void {
     this.failure = null;
+    this.fruitless = 0;
     if (this.wanted !== null) this.want(this.wanted);
   }
 
@@ -110,7 +126,7 @@ export class TileLoader {
       let isMissing = false;
       for (let tile = needs.firstTile; tile < needs.endTile; tile += 1) {
         const known = this.cache.peek({ filterId, level, lane: band.lane, band: band.band, tile });
-        if (known !== undefined && known.generation === generation) continue;
+        if (known !== undefined && known.generation === generation && !(known.flags & FRAME_FLAG.capped)) continue;
         isMissing = true;
         first = Math.min(first, tile);
         end = Math.max(end, tile + 1);
@@ -124,11 +140,12 @@ export class TileLoader {
     const { generation, filterId, level, firstTile, endTile, bands } = needs;
     this.socket.bind(this.viewId, needs.session);
     const token = {};
-    const received = new Map<string, Tile>();
+    const received: Received = { tiles: new Map(), capped: new Set() };
     const answer = {
       frame: (frame: Frame) => this.take(frame, needs, received),
       end: () => {
         this.fillIn(needs, received);
+        this.judge(received);
         this.finish(token);
       },
       failed: (problem: Problem) => {
@@ -151,32 +168,45 @@ export class TileLoader {
     this.changed();
   }
 
-  private take(frame: Frame, needs: Needs, received: Map<string, Tile>): void {
+  private take(frame: Frame, needs: Needs, { tiles, capped }: Received): void {
     const band = Math.floor(frame.firstRow / BAND_ROWS);
     const key = { filterId: needs.filterId, level: frame.level, lane: frame.lane, band, tile: frame.tile };
     const name = TileCache.key(key);
-    let tile = received.get(name);
+    let tile = tiles.get(name);
+    if (frame.flags & FRAME_FLAG.capped) {
+      // Not empty but left out: it is asked for again, and until then what is known of it stays.
+      capped.add(name);
+      if (tile !== undefined) tile.flags |= FRAME_FLAG.capped;
+      return;
+    }
     if (tile === undefined) {
       tile = { ...key, generation: needs.generation, flags: 0, spans: null, instants: null, counters: null, bitmap: null, pending: null };
-      received.set(name, tile);
+      tiles.set(name, tile);
     }
     tile.flags |= frame.flags;
     const entries: Entries = { body: frame.body, count: frame.count };
     if (frame.content === CONTENT.spans) tile.spans = entries;
     else if (frame.content === CONTENT.instants) tile.instants = entries;
     else if (frame.content === CONTENT.counter) tile.counters = entries;
-    if (frame.flags & FRAME_FLAG.capped) this.cappedLevel = needs.level;
     this.cache.put(tile);
     this.changed();
   }
 
-  /** What the server left out has nothing to show. */
-  private fillIn(needs: Needs, received: Map<string, Tile>): void {
+  /** Every answer has to bring something, or the same question would be asked for ever. */
+  private judge({ tiles, capped }: Received): void {
+    const isFruitful = capped.size === 0 || [...tiles.keys()].some((name) => !capped.has(name));
+    this.fruitless = isFruitful ? 0 : this.fruitless + 1;
+    if (this.fruitless < MOST_FRUITLESS) return;
+    this.failure = { status: 503, code: "timeout", detail: "the server did not get this view ready in time; it may be busy" };
+  }
+
+  /** What is not in the answer has nothing to show. */
+  private fillIn(needs: Needs, { tiles, capped }: Received): void {
     const { filterId, level, generation } = needs;
     for (const { lane, band } of needs.bands) {
       for (let tile = needs.firstTile; tile < needs.endTile; tile += 1) {
         const key = { filterId, level, lane, band, tile };
-        if (received.has(TileCache.key(key))) continue;
+        if (tiles.has(TileCache.key(key)) || capped.has(TileCache.key(key))) continue;
         this.cache.put({ ...key, generation, flags: 0, spans: null, instants: null, counters: null, bitmap: null, pending: null });
       }
     }

@@ -32,6 +32,8 @@ export interface PaintJob {
 export interface PaintStyle extends NameStyle {
   bars: string[];
   fault: string;
+  /** Around each bar, when colours are forced; else null. */
+  outline: string | null;
   /** Of the canvas, for the notch of a fault. */
   canvas: string;
 }
@@ -87,8 +89,10 @@ export function paintTile(context: Canvas2d, job: PaintJob, style: PaintStyle, c
       context.fillRect(x, y + height - WAITING_PX, w, WAITING_PX);
       continue;
     }
+    // Without fills of their own, bars that are too small for an outline are solid.
+    const isSolid = style.outline !== null && (isAggregate || w <= 3);
     const ns = ((job.wholes.get(at) ?? x1 - x0) * 2 ** job.level * cover) / Math.max(members, 1);
-    use(style.bars[slotOf(job, style, name, row, ns)] ?? "");
+    use((isSolid ? style.outline : style.bars[slotOf(job, style, name, row, ns)]) ?? "");
     if (isAggregate) {
       const tall = Math.max(cover * height, Math.min(LEAST_COVER_PX, height));
       context.fillRect(x, y + height - tall, w, tall);
@@ -108,6 +112,11 @@ export function paintTile(context: Canvas2d, job: PaintJob, style: PaintStyle, c
       context.fill();
     } else context.fillRect(x, y, width, height);
     context.globalAlpha = 1;
+    if (style.outline !== null && !isSolid) {
+      context.strokeStyle = style.outline;
+      context.lineWidth = 1;
+      context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+    }
     if (flags & ENTRY_FLAG.fault && !isOpenLeft) {
       use(style.fault);
       context.fillRect(x, y, Math.min(3, Math.max(width, 2)), height);

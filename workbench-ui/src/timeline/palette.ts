@@ -9,7 +9,6 @@ const SIGNALS = [
   "accent", "accent-ink", "accent-wash", "select", "hover", "focus", "tick-current", "search-hit", "gc-pause", "gc-outline",
   "hot", "loss", "loss-hatch", "ovl-1", "ovl-2", "ovl-3", "ovl-4", "ovl-6",
   "mem-gen0", "mem-gen1", "mem-gen2", "mem-loh", "mem-poh", "mem-committed",
-  "off-sync", "off-preempt", "off-quantum", "off-paging", "off-user", "off-idle", "off-other",
   "fam-page", "fam-idle", "fam-other", "fam-sched", "fam-wal", "fam-txn", "fam-runtime",
 ] as const;
 export type SignalToken = (typeof SIGNALS)[number];
@@ -23,6 +22,8 @@ export interface Palette {
   bars: string[];
   /** Ink on a bar, by the same places. */
   inks: string[];
+  /** Around each bar, when the user's own colours are forced on the page; else null. */
+  outline: string | null;
   font: string;
   /** Grows with each theme: what was painted with an older one is painted anew. */
   epoch: number;
@@ -66,11 +67,41 @@ function ramp(stops: string[], steps: number): string[] {
   });
 }
 
+/** What the user's own colours stand in for; all other signals are text. */
+const FORCED: Partial<Record<SignalToken, string>> = {
+  "bg-canvas": "Canvas", "bg-panel": "Canvas", "bg-raised": "Canvas", "ink-dark": "CanvasText", "ink-light": "CanvasText",
+  line: "GrayText", "line-strong": "GrayText", grid: "GrayText", "loss-hatch": "GrayText", "fam-idle": "GrayText",
+  accent: "Highlight", "accent-ink": "HighlightText", select: "Highlight", focus: "Highlight", "search-hit": "Highlight",
+};
+
+/** A system colour as the browser resolves it. */
+function resolved(probe: HTMLElement, keyword: string): string {
+  probe.style.color = keyword;
+  const parts = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+  return `#${parts.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** Forced colours: every bar is the canvas with an outline, and what colours say is said by text and place alone. */
+function forcedPalette(font: string): Palette {
+  const probe = document.createElement("span");
+  document.body.append(probe);
+  const signal = Object.fromEntries(SIGNALS.map((name) => [name, resolved(probe, FORCED[name] ?? "CanvasText")])) as Record<SignalToken, string>;
+  probe.remove();
+  // A wash in a full colour would cover what it lies on.
+  signal["accent-wash"] = `${signal.accent}33`;
+  const bars = Array.from({ length: SLOT.depth + 2 }, (_, slot) => (slot === SLOT.idle ? signal["fam-idle"] : signal["bg-canvas"]));
+  return { signal, bars, inks: bars.map(() => signal.text), outline: signal.text, font, epoch: ++epoch };
+}
+
 let epoch = 0;
+
+export const FORCED_COLOURS = "(forced-colors: active)";
 
 export function readPalette(): Palette {
   const style = getComputedStyle(document.documentElement);
   const token = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const font = token("font-ui") || "sans-serif";
+  if (window.matchMedia(FORCED_COLOURS).matches) return forcedPalette(font);
   const signal = Object.fromEntries(SIGNALS.map((name) => [name, token(name)])) as Record<SignalToken, string>;
   const isLight = luminance(parseHex(signal["bg-canvas"])) > 0.5;
   const heap = [signal["mem-gen0"], signal["mem-gen1"], signal["mem-gen2"], signal["mem-loh"]];
@@ -81,8 +112,7 @@ export function readPalette(): Palette {
   const bars = [...families, signal["fam-other"], signal["fam-idle"], ...durations, ...depths];
   const [dark, light] = [signal["ink-dark"], signal["ink-light"]];
   const inks = bars.map((bar) => (contrast(bar, dark) >= contrast(bar, light) ? dark : light));
-  epoch += 1;
-  return { signal, bars, inks, font: token("font-ui") || "sans-serif", epoch };
+  return { signal, bars, inks, outline: null, font, epoch: ++epoch };
 }
 
 /** FNV-1a: the same text has the same colour in every session. */

@@ -27,6 +27,8 @@ export interface Scene {
   rulerHeight: number;
   scrollTop: number;
   bands: PlacedBand[];
+  /** Is every tile that can be seen its own, and painted at this scale? */
+  isPainted: boolean;
 }
 
 /** Where the scrolled tracks begin. */

@@ -1,8 +1,9 @@
 /** The timeline's canvas: decides what tiles are needed, makes a scene per frame and draws it. */
 
 import { effect, signal, untracked } from "@preact/signals";
-import { FRAME_FLAG } from "../protocol/tile";
+import { isAsking } from "../protocol/http";
 import type { Problem } from "../protocol/types";
+import { isGliding } from "../state/motion";
 import { socket } from "../state/sessions";
 import * as s from "../state/store";
 import { type Axis, bucketPx, levelOf, makeAxis, nsAt, tilesIn } from "./axis";
@@ -18,7 +19,7 @@ import { Durations } from "./durations";
 import { placeTile } from "./geometry";
 import { type Band, type Needs, TileLoader } from "./loader";
 import type { PaintStyle } from "./painter";
-import { type Palette, laneSlot, nameStyle, readPalette } from "./palette";
+import { FORCED_COLOURS, type Palette, laneSlot, nameStyle, readPalette } from "./palette";
 import { type PlacedBand, type Scene, type SpanHit, hitTest, scrollAreaTop, trackTop, visibleTracks } from "./scene";
 import { type Measures, type Track, type TrackLayout, layOut } from "./tracks";
 import { spansUtilisation } from "./utilisation";
@@ -32,6 +33,11 @@ const LABEL_REQUESTS = 80;
 
 const VIEW_ID = 0;
 const FILTER_VIEW_ID = 2;
+
+/** A band of a lane, and the track that shows it. */
+interface SeenBand extends Band {
+  track: Track;
+}
 
 export const EMPTY_LAYOUT: TrackLayout = { pinned: [], scrolled: [], pinnedHeight: 0, scrolledHeight: 0 };
 
@@ -50,6 +56,8 @@ export class TimelineView {
   /** Grows with every scene in which other entries can be seen. */
   readonly sceneVersion = signal(0);
   readonly styleVersion = signal(0);
+  /** Grows when texts are drawn in another font. */
+  fontVersion = 0;
   scene: Scene | null = null;
   /** Scrolls so that a lane can be seen; set by the component. */
   showTrack: (lane: number) => void = () => {};
@@ -106,9 +114,9 @@ export class TimelineView {
   }
 
   private makeStyle(): PaintStyle {
-    const { signal: colours, bars } = this.palette;
+    const { signal: colours, bars, outline } = this.palette;
     const names = nameStyle(s.names.peek(), s.meta.peek()?.families ?? [], s.colourMode.peek());
-    return { ...names, bars, fault: colours["gc-pause"], canvas: colours["bg-canvas"] };
+    return { ...names, bars, outline, fault: colours["gc-pause"], canvas: colours["bg-canvas"] };
   }
 
   restyle(): void {
@@ -149,6 +157,7 @@ export class TimelineView {
   private async useOwnFont(): Promise<void> {
     await Promise.all([400, 500, 600].map((weight) => document.fonts.load(`${weight} 11px ${this.palette.font}`)));
     forgetWidths();
+    this.fontVersion += 1;
     this.restyle();
     this.sceneVersion.value += 1;
   }
@@ -161,7 +170,10 @@ export class TimelineView {
     void this.useOwnFont().catch(() => {});
     const theme = new MutationObserver(() => this.restyle());
     theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    this.stops.push(() => theme.disconnect());
+    const forced = window.matchMedia(FORCED_COLOURS);
+    const follow = () => this.restyle();
+    forced.addEventListener("change", follow);
+    this.stops.push(() => theme.disconnect(), () => forced.removeEventListener("change", follow));
   }
 
   detach(): void {
@@ -240,27 +252,27 @@ export class TimelineView {
     if (this.context === null || this.size.width <= 0 || this.size.height <= 0) return;
     const axis = this.axis();
     this.noteMotion(axis);
-    const level = levelOf(axis) + (this.loader.cappedLevel === levelOf(axis) ? 1 : 0);
     const scene: Scene = {
-      axis, level, layout: this.layout.peek(), palette: this.palette, height: this.size.height,
-      rulerHeight: this.measures.ruler, scrollTop: this.scrollTop.peek(), bands: [],
+      axis, level: levelOf(axis), layout: this.layout.peek(), palette: this.palette, height: this.size.height,
+      rulerHeight: this.measures.ruler, scrollTop: this.scrollTop.peek(), bands: [], isPainted: true,
     };
-    this.ask(scene);
-    this.place(scene, 0, false);
+    const bands = this.bandsOf(scene);
+    this.ask(scene, bands);
+    this.place(scene, bands, 0, false);
     const filterId = s.activeFilterId.peek();
-    if (filterId !== 0) this.place(scene, filterId, true);
+    if (filterId !== 0) this.place(scene, bands, filterId, true);
     this.scene = scene;
     this.paint(this.context, scene);
     this.afterDraw(scene);
   }
 
-  /** Bands of the tracks that can be seen: what tiles are asked for. */
-  private bandsOf(scene: Scene): Band[] {
-    const bands: Band[] = [];
+  /** Bands of the tracks that can be seen: what tiles are asked for, and drawn. */
+  private bandsOf(scene: Scene): SeenBand[] {
+    const bands: SeenBand[] = [];
     for (const track of visibleTracks(scene)) {
       if (track.gauge !== null) {
         const layers = [...track.gauge.layers, ...(track.gauge.line === null ? [] : [track.gauge.line])];
-        for (const { lane } of layers) bands.push({ lane, band: 0, rows: 1 });
+        for (const { lane } of layers) bands.push({ track, lane, band: 0, rows: 1 });
       }
       if (track.lane === null || (track.rows === 0 && track.markersTop === null && track.kind !== "gc")) continue;
       const top = trackTop(scene, track) + track.rowsTop;
@@ -269,13 +281,13 @@ export class TimelineView {
         const [from, to] = [top + band * size, top + (band + 1) * size];
         if (band > 0 && (to < 0 || from > scene.height)) continue;
         const rows = Math.min(Math.max(track.lane.rows - band * BAND_ROWS, 1), BAND_ROWS);
-        bands.push({ lane: track.lane.id, band, rows });
+        bands.push({ track, lane: track.lane.id, band, rows });
       }
     }
     return bands;
   }
 
-  private ask(scene: Scene): void {
+  private ask(scene: Scene, bands: SeenBand[]): void {
     const session = s.activeId.peek();
     if (session === null || s.meta.peek() === null) return;
     const [first, end] = tilesIn(scene.axis, scene.level, 0, scene.axis.widthPx);
@@ -286,7 +298,7 @@ export class TimelineView {
       level: scene.level,
       firstTile: Math.max(first - 1, 0),
       endTile: Math.min(end + 1, first + 62),
-      bands: this.bandsOf(scene),
+      bands,
     };
     this.loader.want(needs);
     const filterId = s.activeFilterId.peek();
@@ -294,27 +306,20 @@ export class TimelineView {
   }
 
   /** Puts the tiles that are there at their places. */
-  private place(scene: Scene, filterId: number, isFiltered: boolean): void {
+  private place(scene: Scene, bands: SeenBand[], filterId: number, isFiltered: boolean): void {
     const { axis, level } = scene;
     const [first, end] = tilesIn(axis, level, 0, axis.widthPx);
-    for (const track of visibleTracks(scene)) {
-      const lanes = track.gauge === null ? [] : [...track.gauge.layers, ...(track.gauge.line === null ? [] : [track.gauge.line])];
-      for (const { lane } of lanes) this.placeBand(scene, track, lane, 0, filterId, isFiltered, first, end);
-      if (track.lane === null) continue;
-      for (let band = 0; band === 0 || band * BAND_ROWS < track.rows; band += 1) {
-        this.placeBand(scene, track, track.lane.id, band, filterId, isFiltered, first, end);
-      }
-    }
+    for (const band of bands) this.placeBand(scene, band, filterId, isFiltered, first, end);
   }
 
-  private placeBand(scene: Scene, track: Track, lane: number, band: number, filterId: number, isFiltered: boolean, first: number, end: number): void {
+  private placeBand(scene: Scene, { track, lane, band }: SeenBand, filterId: number, isFiltered: boolean, first: number, end: number): void {
     const { axis, level } = scene;
     const isDrawable = (tile: Tile) =>
       tile.spans === null || tile.spans.count === 0 || tile.bitmap !== null || track.kind === "gc" || bucketPx(axis, tile.level) > DIRECT_SCALE;
     for (let tile = first; tile < end; tile += 1) {
       const key = { filterId, level, lane, band, tile };
       const own = this.cache.peek(key);
-      if (own !== undefined) this.paintTile(own, track, scene);
+      if (own === undefined || !this.paintTile(own, track, scene)) scene.isPainted = false;
       const wanted = placeTile(axis, level, tile);
       const next = placeTile(axis, level, tile + 1);
       for (const { tile: found, from, to } of choose(this.cache, key, isDrawable)) {
@@ -326,15 +331,16 @@ export class TimelineView {
     }
   }
 
-  /** Has the bitmap of a tile made when there is none, or none of this scale and the view is still. */
-  private paintTile(tile: Tile, track: Track, { axis, level }: Scene): void {
+  /** Has the bitmap of a tile made when there is none, or none of this scale and the view is still. True when it is as it should be. */
+  private paintTile(tile: Tile, track: Track, { axis, level }: Scene): boolean {
     const scale = bucketPx(axis, level);
-    if (scale > DIRECT_SCALE || track.kind === "gc" || track.gauge !== null) return;
+    if (scale > DIRECT_SCALE || track.kind === "gc" || track.gauge !== null || tile.spans === null || tile.spans.count === 0) return true;
     const rows = Math.min(Math.max((track.lane?.rows ?? 0) - tile.band * BAND_ROWS, 1), BAND_ROWS);
     const wholes = s.colourMode.peek() === "duration" ? wholeLengths(this.cache, tile) : NONE;
     const wish: BitmapWish = { scale, ratio: axis.ratio, pitchPx: track.pitch, rows, mode: s.colourMode.peek(), laneSlot: track.lane ? laneSlot(track.lane) : 0, wholes };
-    if (this.bitmaps.isCurrent(tile, wish)) return;
+    if (this.bitmaps.isCurrent(tile, wish)) return true;
     if (tile.bitmap === null || tile.bitmap.style === "" || this.isStill()) this.bitmaps.make(tile, wish);
+    return false;
   }
 
   private paint(context: CanvasRenderingContext2D, scene: Scene): void {
@@ -430,11 +436,13 @@ export class TimelineView {
     this.sceneVersion.value = this.sceneVersion.peek() + 1;
   }
 
-  /** Is everything that can be seen drawn from the tiles it wants? */
+  /** Is what the store asks for all there and drawn, at rest, and no answer of the server still to come? */
   isComplete(): boolean {
     const { scene } = this;
-    if (scene === null || this.loader.isLoading || this.filterLoader.isLoading) return false;
-    return scene.bands.every(({ tile }) => tile.level === scene.level && (tile.flags & FRAME_FLAG.capped) === 0);
+    if (scene === null || !s.isReady.peek() || s.meta.peek() === null || s.filter.peek().is === "running") return false;
+    if (this.frame !== undefined || isGliding() || s.settledWindow.peek() !== s.timeWindow.peek() || isAsking()) return false;
+    if (!this.loader.isSatisfied || (s.activeFilterId.peek() !== 0 && !this.filterLoader.isSatisfied)) return false;
+    return scene.isPainted;
   }
 
   hit(x: number, y: number): SpanHit | null {

@@ -7,6 +7,7 @@ import { selectEvent } from "../../state/actions";
 import { nameOf } from "../../state/store";
 import { NameOf } from "../Name";
 import { type Column, Table } from "../table/Table";
+import { durationColumn, nameColumn } from "../table/columns";
 import { useRequest } from "../useRequest";
 import { Section } from "./Facts";
 
@@ -55,15 +56,8 @@ const PAGE = 10_000;
 const LONGEST = 3;
 
 const CHILD_COLUMNS: readonly Column<RelatedSpan>[] = [
-  { key: "name", head: "Child", width: "minmax(120px, 1fr)", value: (span) => nameOf(span.name), cell: (span) => <NameOf id={span.name} /> },
-  {
-    key: "durationNs",
-    head: "Duration",
-    width: "76px",
-    isNumber: true,
-    value: (span) => span.durationNs,
-    text: (span) => duration(span.durationNs),
-  },
+  nameColumn("Child", "minmax(120px, 1fr)"),
+  durationColumn("durationNs", "Duration", "76px", (span) => span.durationNs),
 ];
 
 /** The longest children; all of them on demand. */

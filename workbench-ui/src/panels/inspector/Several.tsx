@@ -1,16 +1,16 @@
 /** Several selected events: a table with sums. */
 
-import { count, duration, instant } from "../../format";
+import { count, duration } from "../../format";
 import { selectEvent } from "../../state/actions";
-import { type Selected, nameOf, selection } from "../../state/store";
-import { NameOf, laneLabel } from "../Name";
+import { type Selected, selection } from "../../state/store";
 import { type Column, Table } from "../table/Table";
+import { durationColumn, instantColumn, laneColumn, nameColumn } from "../table/columns";
 
 const COLUMNS: readonly Column<Selected>[] = [
-  { key: "name", head: "Name", width: "minmax(110px, 2fr)", value: (one) => nameOf(one.name), cell: (one) => <NameOf id={one.name} /> },
-  { key: "lane", head: "Lane", width: "minmax(70px, 1fr)", value: (one) => laneLabel(one.place?.lane) },
-  { key: "startNs", head: "Start", width: "100px", isNumber: true, value: (one) => one.startNs, text: (one) => instant(one.startNs) },
-  { key: "durationNs", head: "Duration", width: "76px", isNumber: true, value: (one) => one.durationNs, text: (one) => duration(one.durationNs) },
+  nameColumn("Name", "minmax(110px, 2fr)"),
+  laneColumn("minmax(70px, 1fr)"),
+  instantColumn("startNs", "Start", "100px", (one) => one.startNs),
+  durationColumn("durationNs", "Duration", "76px", (one) => one.durationNs),
 ];
 
 export function Several() {
