@@ -3,6 +3,7 @@
 //! The only unsafe code here is the registration of the handler.
 #![allow(unsafe_code)]
 
+use crate::say::say;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static CHILD: AtomicBool = AtomicBool::new(false);
@@ -29,9 +30,7 @@ pub(crate) fn watch() {
             // SAFETY: the declaration is that of POSIX; the handler only stores to atomics and this thread's state.
             let failed = unsafe { pthread_atfork(None, None, Some(in_child)) } != 0;
             if failed {
-                eprintln!(
-                    "typhon-profiler: a fork of this process may disturb its trace: no memory for a handler"
-                );
+                say("a fork of this process may disturb its trace: no memory for a handler");
             }
         });
     }

@@ -7,10 +7,12 @@
 
 use crate::clock::Ticks;
 use crate::event::{is_recorded, put_instant};
+use crate::say::say;
 use crate::session::Companion;
 use crate::{fork, memory};
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use typhon_trace::event::PerTickSnapshot;
@@ -23,7 +25,7 @@ const ONCE_INTERVAL: u32 = 1_000;
 /// Something that has gauges.
 pub trait GaugeSource: Send + Sync {
     /// Sets the values of this source's gauges. Called often: it should only read numbers that are at hand, and must
-    /// not register or drop sources.
+    /// not register or drop sources. A source that panics is not asked again.
     fn read(&self, readings: &mut Readings);
 }
 
@@ -140,7 +142,7 @@ fn snapshot() {
     drop(state);
     let mut readings = Readings { gauges: Vec::new(), with_once };
     read_memory(&mut readings);
-    sources.iter().for_each(|source| source.read(&mut readings));
+    sources.iter().for_each(|source| read(source, &mut readings));
     if readings.gauges.is_empty() {
         return;
     }
@@ -148,6 +150,17 @@ fn snapshot() {
     if put_instant(Ticks::now(), &PerTickSnapshot { tick_number, gauges }) {
         let mut state = lock();
         state.since_once = if with_once { Some(1) } else { state.since_once.map(|count| count + 1) };
+    }
+}
+
+/// Asks one source. One that panics is left out and asked no more: neither the tick of the program that asks nor the
+/// gauges of others may end with it.
+fn read(source: &Arc<dyn GaugeSource>, readings: &mut Readings) {
+    let before = readings.gauges.len();
+    if catch_unwind(AssertUnwindSafe(|| source.read(readings))).is_err() {
+        readings.gauges.truncate(before);
+        lock().sources.retain(|other| !Arc::ptr_eq(other, source));
+        say("a source of gauges panicked and is not asked any more; the program goes on");
     }
 }
 

@@ -20,6 +20,8 @@
 //!   thread has its slot.
 //! - A kind that is off costs one load and one test.
 #![deny(unsafe_op_in_unsafe_fn, unsafe_code)]
+// They panic where nothing can be printed, as on a full disk; see `say`.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 #[cfg(all(not(loom), any(feature = "log", feature = "tracing")))]
 pub mod bridge;
@@ -44,6 +46,8 @@ pub mod gc;
 #[cfg(not(loom))]
 mod lifecycle;
 #[cfg(not(loom))]
+mod liveness;
+#[cfg(not(loom))]
 mod local;
 mod mask;
 #[cfg(not(loom))]
@@ -54,6 +58,8 @@ pub mod model;
 mod names;
 #[cfg(not(loom))]
 mod program;
+#[cfg(not(loom))]
+mod say;
 #[cfg(not(loom))]
 pub mod session;
 #[cfg(not(loom))]

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 /// What the consumer's thread does.
 pub(crate) trait Work: Travels {
-    /// Takes what threads have published, until nothing is left or a stop is wished for. Was there anything?
-    fn pass(&mut self, control: &Control) -> bool;
+    /// Takes what threads have published before the call, unless a stop is wished for. What was there?
+    fn pass(&mut self, control: &Control) -> Came;
     /// Hands on what was taken, if it has waited long enough or must go now.
     fn hand_on(&mut self, now: bool);
     /// Whatever else is due now and then.
@@ -21,6 +21,17 @@ pub(crate) trait Work: Travels {
     fn finish(&mut self, deadline: Instant);
     /// Time between two passes while records come in, and at most.
     fn pauses(&self) -> (Duration, Duration);
+}
+
+/// What a pass of the consumer found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// Nothing.
+    Nothing,
+    /// All that there was.
+    All,
+    /// More than it took: threads go on faster.
+    More,
 }
 
 /// What others ask of the consumer.
@@ -122,7 +133,11 @@ fn run<W: Work>(mut work: W, control: &Control) -> W {
             control.flushed(flush);
         }
         work.keep_house();
-        pause = if came { cadence } else { (pause * 2).min(longest.max(cadence)) };
+        pause = match came {
+            Came::More => Duration::ZERO,
+            Came::All => cadence,
+            Came::Nothing => (pause * 2).clamp(cadence, longest.max(cadence)),
+        };
     }
 }
 
@@ -130,6 +145,7 @@ fn run<W: Work>(mut work: W, control: &Control) -> W {
 pub(crate) struct Stage<W, R> {
     /// The consumer while no session runs; there is none before the first.
     idle: Option<W>,
+    is_made: bool,
     running: Option<Running<W, R>>,
 }
 
@@ -142,7 +158,7 @@ struct Running<W, R> {
 impl<W: Work, R> Stage<W, R> {
     /// Before the first session.
     pub(crate) const fn new() -> Self {
-        Self { idle: None, running: None }
+        Self { idle: None, is_made: false, running: None }
     }
 
     /// Does a session run?
@@ -160,9 +176,14 @@ impl<W: Work, R> Stage<W, R> {
         self.running.as_mut().map(|running| &mut running.beside)
     }
 
-    /// The consumer, to prepare it for a session.
-    pub(crate) fn take_idle(&mut self) -> Option<W> {
-        self.idle.take()
+    /// The consumer, to prepare it for a session; `make` gives it for the first one. `None` when a panic took it: a
+    /// second one would not know which chunks the first has read and given back, and would read them as others' use them.
+    pub(crate) fn take_idle(&mut self, make: impl FnOnce() -> W) -> Option<W> {
+        if self.is_made {
+            return self.idle.take();
+        }
+        self.is_made = true;
+        Some(make())
     }
 
     /// The consumer of a session that did not come about.

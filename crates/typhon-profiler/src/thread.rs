@@ -3,6 +3,7 @@
 
 pub use crate::capture::thread_info::ThreadKind;
 use crate::capture::thread_info::ThreadLabel;
+use crate::liveness;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -116,8 +117,7 @@ pub fn os_id() -> u32 {
 
 /// Does no thread of this process have this [`os_id`]? `false` where there is no way to know.
 pub fn is_gone(os_thread_id: u32) -> bool {
-    cfg!(target_os = "linux")
-        && matches!(std::path::Path::new(&format!("/proc/self/task/{os_thread_id}")).try_exists(), Ok(false))
+    liveness::is_gone(os_thread_id)
 }
 
 #[cfg(test)]

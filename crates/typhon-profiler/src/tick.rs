@@ -3,7 +3,7 @@
 
 use crate::clock::Ticks;
 use crate::event::{is_recorded, put_instant};
-use crate::gauges;
+use crate::{gauges, session};
 use std::marker::PhantomData;
 use typhon_trace::event::{OverloadLevel, TickEnd, TickStart};
 
@@ -14,6 +14,8 @@ pub struct Tick {
     number: u32,
     /// What is said about the tick at its end; `None` when its start was not recorded.
     end: Option<TickEnd>,
+    /// The session that it began in; of another one it says nothing.
+    session: u32,
     not_send: PhantomData<*mut ()>,
 }
 
@@ -28,9 +30,12 @@ pub struct Tick {
 /// }
 /// ```
 pub fn tick(number: u32) -> Tick {
-    let is_recorded = is_recorded::<TickStart>() && put_instant(Ticks::now(), &TickStart {});
+    let is_on = is_recorded::<TickStart>();
+    // The question may have started the session; the record may fall into a later one, and then has no end.
+    let session = session::number();
+    let is_recorded = is_on && put_instant(Ticks::now(), &TickStart {});
     let end = TickEnd { overload_level: OverloadLevel::NORMAL, tick_multiplier: 1 };
-    Tick { number, end: is_recorded.then_some(end), not_send: PhantomData }
+    Tick { number, end: is_recorded.then_some(end), session, not_send: PhantomData }
 }
 
 impl Tick {
@@ -51,6 +56,9 @@ impl Tick {
 
 impl Drop for Tick {
     fn drop(&mut self) {
+        if self.session != session::number() {
+            return;
+        }
         if let Some(end) = self.end.take()
             && is_recorded::<TickEnd>()
         {

@@ -236,3 +236,53 @@ fn log_records_are_instants_and_go_on_to_the_logger_behind() {
         "the profiler is off and the other logger does not want it"
     );
 }
+
+/// A value whose text is made by a program that goes on using `tracing`, and the very span that gets the value.
+struct Busy(tracing::Span);
+
+impl std::fmt::Debug for Busy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let _entered = self.0.enter();
+        self.0.record("inner", 5);
+        info!("inside of a value");
+        f.write_str("busy")
+    }
+}
+
+#[test]
+fn values_may_use_the_span_that_they_are_for() {
+    let (sender, done) = std::sync::mpsc::channel();
+    // A thread of its own, so that a lock that it waits for itself is a failure and not the end of all tests.
+    let work = move || {
+        let recorded = traced(ProfilerLayer::new(), || {
+            let span = info_span!("outer", value = tracing::field::Empty, inner = tracing::field::Empty);
+            span.record("value", tracing::field::debug(Busy(span.clone())));
+            span.in_scope(|| ());
+        });
+        sender.send(span_names(&recorded)).unwrap();
+    };
+    std::thread::spawn(work);
+    let names = done.recv_timeout(std::time::Duration::from_secs(60)).expect("the thread waits for itself");
+    assert_eq!(names, ["outer{inner=5}", "outer{inner=5 value=busy}"]);
+}
+
+/// A value without a text.
+struct Broken;
+
+impl std::fmt::Debug for Broken {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::panic::resume_unwind(Box::new("planned"))
+    }
+}
+
+#[test]
+fn a_value_that_panics_leaves_its_span_usable() {
+    let recorded = traced(ProfilerLayer::new(), || {
+        let span = info_span!("outer", value = tracing::field::Empty);
+        let record = || span.in_scope(|| _ = span.record("value", tracing::field::debug(Broken)));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(record)).is_err());
+        span.record("value", 7);
+        span.in_scope(|| ());
+    });
+    assert_eq!(span_names(&recorded), ["outer", "outer{value=7}"]);
+}

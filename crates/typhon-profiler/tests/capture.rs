@@ -7,6 +7,7 @@ mod common;
 use common::{Recorded, session};
 use typhon_profiler::events::{CheckpointCycle, SystemReady, TransactionCommit, TransactionRollback};
 use typhon_profiler::export::{Batch, ExportError, Exporter, SessionEnd, SessionStart};
+use typhon_profiler::session::SessionOptions;
 use typhon_profiler::{Ticks, emit, emit_completion, emit_root_span, emit_span, mark, name, span};
 use typhon_profiler::{TraceContext, set_trace_context};
 
@@ -293,8 +294,11 @@ fn i3_instants_and_spans_of_a_thread_survive_the_end_of_its_chunks() {
     assert_eq!(recorded.of_kind(20).len(), 40_000);
 }
 
-/// Refuses to begin.
-struct Refusing;
+/// Does not begin.
+enum Refusing {
+    Fails,
+    Panics,
+}
 
 impl Exporter for Refusing {
     fn name(&self) -> &str {
@@ -302,7 +306,10 @@ impl Exporter for Refusing {
     }
 
     fn init(&mut self, _: &SessionStart) -> Result<(), ExportError> {
-        Err(ExportError::new("planned"))
+        match self {
+            Self::Fails => Err(ExportError::new("planned")),
+            Self::Panics => std::panic::resume_unwind(Box::new("planned")),
+        }
     }
 
     fn process(&mut self, _: &Batch) -> Result<(), ExportError> {
@@ -320,7 +327,7 @@ fn i9_a_start_that_fails_leaves_nothing_running() {
     let (first, trace) = typhon_profiler::export::MemoryExporter::new();
     let options = typhon_profiler::session::SessionOptions {
         mask: common::mask(common::ALL),
-        exporters: vec![Box::new(first), Box::new(Refusing)],
+        exporters: vec![Box::new(first), Box::new(Refusing::Fails)],
         ..Default::default()
     };
     let error = typhon_profiler::session::start(options).unwrap_err();
@@ -332,4 +339,80 @@ fn i9_a_start_that_fails_leaves_nothing_running() {
     let running = common::start_unlocked(common::ALL);
     drop(span!(CheckpointCycle::default()));
     assert_eq!(common::stop(running).0.spans().len(), 1);
+}
+
+#[test]
+fn i9_a_start_that_panics_leaves_the_consumer_as_it_was() {
+    let _turn = common::turn();
+    // Little memory, which is used again and again: a consumer that does not know how far the last one was would read
+    // what others have written there since.
+    let start = |exporters: Vec<Box<dyn Exporter>>| {
+        let options = SessionOptions { mask: common::mask(common::ALL), exporters, ..Default::default() };
+        typhon_profiler::session::start(SessionOptions { buffer_budget_bytes: 1 << 20, ..options })
+    };
+    let work = || {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10_000).for_each(|_| emit(SystemReady::default)));
+            }
+        });
+        40_000
+    };
+    for round in 0..3 {
+        let error = start(vec![Box::new(Refusing::Panics)]).unwrap_err();
+        assert_eq!(error.to_string(), "exporter refusing could not start: panicked: planned");
+        let (exporter, trace) = typhon_profiler::export::MemoryExporter::new();
+        assert_eq!(start(vec![Box::new(exporter)]).unwrap(), typhon_profiler::session::Started::New);
+        let emitted = work();
+        typhon_profiler::session::stop().unwrap();
+        let recorded = Recorded::of(&trace);
+        assert_eq!(recorded.events() + recorded.losses(), emitted, "round {round}");
+    }
+}
+
+/// Has a name that no thread can have.
+struct OddName;
+
+impl Exporter for OddName {
+    fn name(&self) -> &str {
+        "odd\0name"
+    }
+
+    fn init(&mut self, _: &SessionStart) -> Result<(), ExportError> {
+        Ok(())
+    }
+
+    fn process(&mut self, _: &Batch) -> Result<(), ExportError> {
+        Ok(())
+    }
+
+    fn close(&mut self, _: &SessionEnd) -> Result<(), ExportError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn i9_an_exporter_may_have_any_name() {
+    let _turn = common::turn();
+    let exporters: Vec<Box<dyn Exporter>> = vec![Box::new(OddName)];
+    typhon_profiler::session::start(SessionOptions { exporters, ..Default::default() }).unwrap();
+    let report = typhon_profiler::session::stop().unwrap();
+    assert_eq!((report.exporters[0].name.as_str(), report.exporters[0].closed), ("odd\0name", true));
+}
+
+#[test]
+fn b28_a_tick_does_not_cross_into_the_next_session() {
+    let _turn = common::turn();
+    let running = common::start_unlocked(common::ALL);
+    let tick = typhon_profiler::tick(1);
+    let first = common::stop(running).0;
+    let running = common::start_unlocked(common::ALL);
+    drop(tick);
+    drop(typhon_profiler::tick(2));
+    let second = common::stop(running).0;
+    let spine = |recorded: &Recorded| {
+        let kinds = recorded.rows.iter().map(|row| row.kind);
+        kinds.filter(|kind| [0, 1].contains(kind)).collect::<Vec<_>>()
+    };
+    assert_eq!((spine(&first), spine(&second)), (vec![0], vec![0, 1]));
 }

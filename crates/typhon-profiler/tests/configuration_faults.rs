@@ -143,3 +143,15 @@ fn very_many_faults_are_cut_short() {
     assert_eq!(text.lines().count(), 51);
     assert_eq!(text.lines().last(), Some("typhon-profiler: and 8950 more faults in the configuration"));
 }
+
+#[test]
+fn a_switch_or_a_number_is_no_file() {
+    for value in ["true", "\"off\"", "5", "-1.5", "\"0\""] {
+        let resolved = profiler(&format!(r#"{{"Trace": {value}}}"#));
+        let lines = lines(&resolved);
+        assert_eq!(resolved.options.trace, TracePath::Automatic, "{value}");
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].starts_with("typhon.telemetry.json: Typhon:Profiler:Trace: \""), "{lines:?}");
+        assert!(lines[0].contains("is not a valid value; write a file path, none, or nothing"), "{lines:?}");
+    }
+}

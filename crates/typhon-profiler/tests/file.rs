@@ -12,7 +12,7 @@ use typhon_profiler::events::{
     CompareOp, Evaluator, Event, Gauge, GaugeValue, NamedSpan, PerTickSnapshot, QueryArgs,
     QueryDefinitionDescribe, QueryDefinitionHead, QueryInstanceKind, TransactionCommit,
 };
-use typhon_profiler::export::{Exporter, FileExporter};
+use typhon_profiler::export::{Batch, ExportError, Exporter, FileExporter, SessionEnd, SessionStart};
 use typhon_profiler::session::{self, SessionOptions, SessionReport, Started};
 use typhon_profiler::{emit, mark, name, span};
 use typhon_trace::NoticeCode;
@@ -277,4 +277,35 @@ fn b21_full_disk_leaves_a_readable_file_and_an_exact_count() {
         "{:?}",
         checked.findings
     );
+}
+
+/// Does not begin.
+struct Refusing;
+
+impl Exporter for Refusing {
+    fn name(&self) -> &str {
+        "refusing"
+    }
+
+    fn init(&mut self, _: &SessionStart) -> Result<(), ExportError> {
+        Err(ExportError::new("planned"))
+    }
+
+    fn process(&mut self, _: &Batch) -> Result<(), ExportError> {
+        unreachable!("it did not begin")
+    }
+
+    fn close(&mut self, _: &SessionEnd) -> Result<(), ExportError> {
+        unreachable!("it did not begin")
+    }
+}
+
+#[test]
+fn b27_a_start_that_fails_leaves_no_file() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("never.typhon-trace");
+    let exporters: Vec<Box<dyn Exporter>> = vec![Box::new(FileExporter::new(&path)), Box::new(Refusing)];
+    assert!(session::start(SessionOptions { exporters, ..Default::default() }).is_err());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -11,7 +11,7 @@ use typhon_profiler::events::{CheckpointCollect, SystemReady, TransactionCommit}
 use typhon_profiler::export::{
     Batch, ExportError, Exporter, MemoryExporter, MemoryTrace, SessionEnd, SessionStart,
 };
-use typhon_profiler::session::SessionOptions;
+use typhon_profiler::session::{self, SessionOptions};
 use typhon_profiler::{emit, span};
 
 /// Makes `spans` spans with an instant in each; returns the records made.
@@ -280,4 +280,25 @@ fn b19_stop_ends_although_a_producer_does_not() {
     producer.join().unwrap();
     assert!(recorded.events() > 0);
     assert_eq!(report.dropped_records, recorded.losses());
+}
+
+#[test]
+fn b17_a_flush_ends_although_threads_are_faster_than_the_consumer() {
+    let _turn = turn();
+    let running = start_with(options(160 << 20), Vec::new());
+    let stop_flood = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while stop_flood.load(Ordering::Relaxed) == 0 {
+                    work(1_000);
+                }
+            });
+        }
+        let flushes = (0..3).map(|_| session::flush(std::time::Duration::from_secs(60)));
+        let flushed = flushes.filter(|is_done| *is_done).count();
+        stop_flood.store(1, Ordering::Relaxed);
+        assert_eq!(flushed, 3);
+    });
+    stop(running);
 }

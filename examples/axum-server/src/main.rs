@@ -3,7 +3,7 @@
 //!
 //! ```sh
 //! TYPHON__PROFILER__TRACE=server.typhon-trace cargo run --release
-//! curl 'http://127.0.0.1:3000/primes?below=100000'
+//! curl 'http://127.0.0.1:3000/primes?below=100000'   # in another terminal; then end the server with Ctrl-C
 //! ```
 
 use axum::extract::Query;

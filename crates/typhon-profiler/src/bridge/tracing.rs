@@ -70,7 +70,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for ProfilerLayer {
         }
         let mut fields = Fields::default();
         attributes.record(&mut fields);
-        if let Some(span) = context.span(id) {
+        // Fields that get their values later are none yet.
+        if let Some(span) = context.span(id).filter(|_| !fields.text.as_str().is_empty()) {
             let name = span_name(attributes.metadata().name(), &fields.text);
             span.extensions_mut().replace(FieldsOfSpan { name, text: fields.text });
         }
@@ -80,14 +81,17 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for ProfilerLayer {
         if !self.fields || !is_recorded::<BridgedSpan>() {
             return;
         }
+        // Without the lock on the span: values are the program's code, which may use the span, or panic.
+        let mut fields = Fields::default();
+        values.record(&mut fields);
         let Some(span) = context.span(id) else { return };
         let mut extensions = span.extensions_mut();
         let earlier = extensions.remove::<FieldsOfSpan>();
-        let mut fields =
-            Fields { text: earlier.map(|earlier| earlier.text).unwrap_or_default(), ..Default::default() };
-        values.record(&mut fields);
-        let name = span_name(span.metadata().name(), &fields.text);
-        extensions.insert(FieldsOfSpan { name, text: fields.text });
+        let mut text = earlier.map(|earlier| earlier.text).unwrap_or_default();
+        let space = if text.as_str().is_empty() { "" } else { " " };
+        text.push(format_args!("{space}{}", fields.text.as_str()));
+        let name = span_name(span.metadata().name(), &text);
+        extensions.insert(FieldsOfSpan { name, text });
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {

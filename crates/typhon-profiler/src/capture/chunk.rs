@@ -178,6 +178,11 @@ impl<'c> Reader<'c> {
         self.chunk.progress()
     }
 
+    /// Bytes below `committed`, a value from [`Self::progress`], that were not read.
+    pub(crate) fn unread(&self, committed: u32) -> u64 {
+        u64::from(committed - self.read)
+    }
+
     /// Shows `sink` every whole record below `committed`, a value from [`Self::progress`], until it refuses one,
     /// which stays unread. True when all were taken.
     #[inline]

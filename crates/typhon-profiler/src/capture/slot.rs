@@ -302,6 +302,19 @@ impl<'c> SlotReader<'c> {
         Some(Visit { drained, recycled, unreported: total - self.reported, retiring: state == RETIRING })
     }
 
+    /// Bytes of records that wait to be read.
+    pub(crate) fn backlog(&self, pool: &'c Pool) -> u64 {
+        let is_used = matches!(self.slot.state.load(Ordering::Acquire), ACTIVE | RETIRING);
+        let mut chunk = self.head.or_else(|| self.first(pool)).filter(|_| is_used);
+        let mut bytes = 0;
+        while let Some(reader) = chunk {
+            let (next, committed) = reader.progress();
+            bytes += reader.unread(committed);
+            chunk = next.map(|next| self.reader(pool, next));
+        }
+        bytes
+    }
+
     fn drain(&mut self, pool: &'c Pool, mut sink: impl FnMut(&[u8]) -> bool) -> (bool, bool) {
         let Some(mut head) = self.head.or_else(|| self.first(pool)) else { return (true, false) };
         let mut recycled = false;

@@ -85,7 +85,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// Control characters as `\u{…}`.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() || is_bidi_control(c) {

@@ -25,7 +25,7 @@ mod source;
 mod unknown;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::gates::{GateValues, KindMask, Resolution};
@@ -39,7 +39,7 @@ pub use options::{
 };
 pub use source::{FILE_NAME, Origin, Overrides, Setting, Settings, SettingsBuilder};
 
-pub(crate) use fault::printable;
+pub(crate) use fault::{escaped, printable};
 pub(crate) use json::{MAX_FILE_BYTES, flatten};
 pub(crate) use nearest::nearest;
 pub(crate) use reader::{Reader, parse_kind};
@@ -59,9 +59,22 @@ pub struct Resolved {
     pub(crate) gate_values: GateValues,
     /// Who named the capture file.
     pub(crate) trace_origin: Option<Origin>,
+    /// The working directory when the settings were read.
+    working_directory: Option<PathBuf>,
 }
 
 impl Resolved {
+    /// A path of the settings as it was meant when they were read: the program may have gone to another directory since.
+    pub(crate) fn place(&self, path: &Path) -> PathBuf {
+        self.working_directory.as_ref().map_or_else(|| path.to_owned(), |directory| directory.join(path))
+    }
+
+    /// The path that [`Self::place`] was given, as far as that can be told: for messages.
+    pub(crate) fn shown<'p>(&self, place: &'p Path) -> &'p Path {
+        let below = self.working_directory.as_ref().and_then(|directory| place.strip_prefix(directory).ok());
+        below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(place)
+    }
+
     /// Kinds to record.
     pub fn mask(&self) -> KindMask {
         self.gates.mask()
@@ -78,7 +91,15 @@ pub fn resolve(settings: &Settings) -> Resolved {
     let mut faults = reader.faults;
     faults.extend(gate_values.ineffective(&gates));
     faults.extend(unknown::unread_keys(settings, options.enabled));
-    Resolved { options, gates, faults, files: settings.files().to_vec(), gate_values, trace_origin }
+    Resolved {
+        options,
+        gates,
+        faults,
+        files: settings.files().to_vec(),
+        gate_values,
+        trace_origin,
+        working_directory: settings.working_directory.clone(),
+    }
 }
 
 /// The configuration of this process, read at the first call and never again. Its faults go to standard error, once.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::fault::{Fault, FaultCode, printable};
-use super::keys::PROFILER;
-use super::reader::{Invalid, Reader, parse_flag, parse_number};
+use super::keys::{PROFILER, ValueType};
+use super::reader::{Invalid, Reader, invalid_value, parse_flag, parse_number};
 use super::source::Origin;
 
 /// Port of `Live = true`.
@@ -201,7 +201,11 @@ impl<'a> Reader<'a> {
             _ => TracePath::Explicit(PathBuf::from(value)),
         };
         let key = format!("{PROFILER}Trace").to_lowercase();
-        let mut settings = self.settings.all(&key).into_iter().peekable();
+        let (paths, others): (Vec<_>, Vec<_>) =
+            self.settings.all(&key).into_iter().partition(|setting| may_be_path(setting.value.trim()));
+        let expected = ValueType::TracePath.expected();
+        self.faults.extend(others.into_iter().map(|other| invalid_value(other, Invalid::Text, &expected)));
+        let mut settings = paths.into_iter().peekable();
         let host = settings.next_if(|setting| setting.origin == Origin::Host);
         let operator = settings.next();
         match (host, operator) {
@@ -280,4 +284,9 @@ fn parse_gc_target(text: &str) -> Result<GcTarget, Invalid> {
     }
     let pid = u32::try_from(parse_number(text)?).map_err(|_| Invalid::Range)?;
     if pid == 0 { Err(Invalid::Range) } else { Ok(GcTarget::Process(pid)) }
+}
+
+/// A switch or a number is no file that anybody wants: who means one of that name writes `./5`.
+fn may_be_path(text: &str) -> bool {
+    parse_flag(text).is_none() && serde_json::from_str::<serde_json::Number>(text).is_err()
 }

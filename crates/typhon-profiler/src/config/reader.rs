@@ -134,7 +134,7 @@ fn value_type(key: &'static str) -> ValueType {
     }
 }
 
-fn invalid_value(setting: &Setting, invalid: Invalid, expected: &str) -> Fault {
+pub(super) fn invalid_value(setting: &Setting, invalid: Invalid, expected: &str) -> Fault {
     let value = printable(&setting.value);
     let (code, problem) = match invalid {
         Invalid::Text => (FaultCode::InvalidValue, format!("\"{value}\" is not a valid value")),

@@ -155,6 +155,7 @@ impl Layer {
 pub struct Settings {
     layers: Vec<Layer>,
     files: Vec<PathBuf>,
+    pub(crate) working_directory: Option<PathBuf>,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -207,6 +208,7 @@ pub struct SettingsBuilder {
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     files: Vec<Result<(PathBuf, Vec<u8>), Fault>>,
+    working_directory: Option<PathBuf>,
 }
 
 impl SettingsBuilder {
@@ -255,6 +257,7 @@ impl SettingsBuilder {
     pub fn process(mut self) -> Self {
         self = self.environment(std::env::vars_os());
         let here = std::env::current_dir().ok();
+        self.working_directory.clone_from(&here);
         let executable = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
         for directory in distinct_directories(here, executable) {
             self = self.file(directory.join(FILE_NAME));
@@ -264,7 +267,7 @@ impl SettingsBuilder {
 
     /// Reads everything into layers. Files that are not valid are left out as a whole.
     pub fn build(self) -> Settings {
-        let mut settings = Settings::default();
+        let mut settings = Settings { working_directory: self.working_directory, ..Settings::default() };
         let host =
             self.overrides.0.into_iter().map(|(key, value)| Setting { key, value, origin: Origin::Host });
         // Calling a setter twice is how code overrides itself, hence no duplicates here.

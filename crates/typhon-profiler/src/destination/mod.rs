@@ -17,7 +17,7 @@ use crate::config::{Fault, FaultCode, Origin, PROFILER, ProfilerOptions, Resolve
 
 #[cfg(not(loom))]
 pub(crate) use in_use::create_in_use;
-pub use name::{CAPTURE_EXTENSION, capture_name, new_capture_path, time_of_name};
+pub use name::{CAPTURE_EXTENSION, capture_name, new_capture, time_of_name};
 pub use policy::{POLICY_FILE, RetentionPolicy};
 pub use retention::{CaptureFile, Inventory, Plan, RetentionReport, SizedFile, inventory, plan, prune};
 
@@ -46,15 +46,18 @@ pub fn automatic_directory(options: &ProfilerOptions, database_directory: Option
 pub fn prepare(resolved: &Resolved, database_directory: Option<&Path>, now: SystemTime) -> Destination {
     let options = &resolved.options;
     if let Some(directory) = automatic_directory(options, database_directory) {
-        return prepare_automatic(&directory, now);
+        return prepare_automatic(&resolved.place(&directory), now);
     }
     match &options.trace {
-        TracePath::Explicit(path) if options.enabled => match check_explicit(path) {
-            Ok(()) => Destination { path: Some(path.clone()), ..Default::default() },
-            Err(error) => {
-                Destination { faults: vec![unusable(resolved, path, &error)], ..Default::default() }
+        TracePath::Explicit(path) if options.enabled => {
+            let place = resolved.place(path);
+            match check_explicit(&place) {
+                Ok(()) => Destination { path: Some(place), ..Default::default() },
+                Err(error) => {
+                    Destination { faults: vec![unusable(resolved, path, &error)], ..Default::default() }
+                }
             }
-        },
+        }
         _ => Destination::default(),
     }
 }
@@ -87,7 +90,13 @@ fn prepare_automatic(directory: &Path, now: SystemTime) -> Destination {
     }
     let mut faults = Vec::new();
     let retention = Some(prune(directory, &mut faults));
-    Destination { path: Some(new_capture_path(directory, now)), retention, faults }
+    match new_capture(directory, now) {
+        Ok(path) => Destination { path: Some(path), retention, faults },
+        Err(error) => {
+            faults.push(unusable_path(&Origin::Default, directory, &error));
+            Destination { path: None, retention, faults }
+        }
+    }
 }
 
 /// The mistakes that can be seen without creating the file. A missing folder is not created: it is more likely

@@ -1,5 +1,7 @@
 //! Names of automatic captures: their UTC start time as `yyyyMMdd-HHmmss-fff.typhon-trace`.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -36,15 +38,20 @@ pub fn time_of_name(name: &str) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::from_millis(day * MS_PER_DAY + seconds * 1_000 + ms))
 }
 
-/// Path of a new capture in `directory`: the name of `time`, or of the next millisecond that is not taken.
-pub fn new_capture_path(directory: &Path, time: SystemTime) -> PathBuf {
+/// Makes an empty file for a new capture in `directory`: the name of `time`, or of the next millisecond that is not
+/// taken. Of several processes that begin at the same time each gets its own.
+///
+/// # Errors
+/// Those of making a file there.
+pub fn new_capture(directory: &Path, time: SystemTime) -> io::Result<PathBuf> {
     let mut time = time;
     loop {
         let path = directory.join(capture_name(time));
-        if path.symlink_metadata().is_err() {
-            return path;
+        match File::create_new(&path) {
+            Ok(_) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => time += Duration::from_millis(1),
+            Err(error) => return Err(error),
         }
-        time += Duration::from_millis(1);
     }
 }
 
@@ -122,12 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_name_moves_on_to_the_next_millisecond() {
+    fn b33_captures_that_begin_at_the_same_time_have_names_of_their_own() {
         let directory = tempfile::tempdir().unwrap();
-        let first = new_capture_path(directory.path(), UNIX_EPOCH);
-        std::fs::write(&first, "").unwrap();
-        let second = new_capture_path(directory.path(), UNIX_EPOCH);
-        assert_eq!(second, directory.path().join("19700101-000000-001.typhon-trace"));
+        std::thread::scope(|scope| {
+            (0..8).for_each(|_| _ = scope.spawn(|| new_capture(directory.path(), UNIX_EPOCH).unwrap()));
+        });
+        let entries = std::fs::read_dir(directory.path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        let expected: Vec<_> = (0..8).map(|ms| format!("19700101-000000-00{ms}.typhon-trace")).collect();
+        assert_eq!(names, expected);
     }
 
     proptest! {

@@ -54,6 +54,8 @@ pub(crate) struct Round {
     pub(crate) bytes: usize,
     /// Some slot has more.
     pub(crate) more: bool,
+    /// Some slot has more of what it had when the pass began.
+    pub(crate) behind: bool,
 }
 
 /// The consumer.
@@ -62,6 +64,8 @@ pub(crate) struct Drain<'c> {
     readers: Vec<SlotReader<'c>>,
     /// Per slot, the last span id given before the session began.
     floors: Vec<u64>,
+    /// Per slot, bytes left of those that waited when the pass began.
+    goals: Vec<u64>,
     reported_no_slot: u64,
     /// Slot that the next round begins with.
     turn: usize,
@@ -80,6 +84,7 @@ impl<'c> Drain<'c> {
             capture,
             readers: capture.all_slots().iter().map(SlotReader::new).collect(),
             floors: vec![0; capture.all_slots().len()],
+            goals: vec![0; capture.all_slots().len()],
             reported_no_slot: 0,
             turn: 0,
             batch: OpenBatch::new(),
@@ -144,6 +149,15 @@ impl<'c> Drain<'c> {
         self.batch.push(&record, now_ns, Class::ThreadInfo, |_| ());
     }
 
+    /// Begins a pass: whatever waits now is taken when a round is no longer [`behind`](Round::behind), which comes to
+    /// pass however fast the threads go on.
+    pub(crate) fn begin_pass(&mut self) {
+        let used = self.capture.slots().len();
+        for (goal, reader) in self.goals.iter_mut().zip(&self.readers[..used]) {
+            *goal = reader.backlog(self.capture.pool());
+        }
+    }
+
     /// Visits every slot once. No slot takes more than its share of a batch. Full batches go to `sink`.
     pub(crate) fn round(
         &mut self,
@@ -195,6 +209,9 @@ impl<'c> Drain<'c> {
             true
         });
         let Some(visit) = visit else { return };
+        let goal = &mut self.goals[index];
+        *goal = if visit.drained { 0 } else { goal.saturating_sub(taken as u64) };
+        round.behind |= *goal > 0;
         if was_empty {
             self.opened_ns = now_ns;
         }

@@ -143,3 +143,28 @@ fn negative_duration_becomes_zero_and_is_counted() {
     let durations: Vec<i64> = records.filter_map(|record| record.span().map(|span| span.duration)).collect();
     assert_eq!((durations, drain.counts().clamped_durations), (vec![0], 1));
 }
+
+#[test]
+fn b17_a_pass_ends_although_a_thread_is_faster() {
+    let capture = capture(64);
+    let map = ClockMap::identity();
+    let mut drain = Drain::new(&capture);
+    drain.begin_session(&ThreadLabel::default(), 0);
+    let (quick, quiet) = (Producer::new(), Producer::new());
+    (0..5_000).for_each(|time| emit(&quick, &capture, time));
+    emit(&quiet, &capture, 7);
+    drain.begin_pass();
+    for round in 1.. {
+        let found = drain.round(&map, 9, false, &mut |_| ());
+        assert!(found.more, "the thread makes twice as much as a round takes");
+        if !found.behind {
+            assert!(round > 3, "what was there takes four rounds");
+            break;
+        }
+        assert!(round < 100, "the pass does not end");
+        (0..2_800).for_each(|time| emit(&quick, &capture, time));
+    }
+    assert!(drain.counts().records > 5_000);
+    drain.begin_pass();
+    assert!(drain.round(&map, 9, false, &mut |_| ()).behind);
+}

@@ -30,7 +30,9 @@ pub struct FileExporter<S = File> {
     program: Option<Arc<Program>>,
     /// The program was described after the file was begun, so that its tables are not in front.
     described_late: bool,
-    /// Where the sites stand while the file is open; `None` for sinks without a path.
+    /// The file; `None` for sinks without a path.
+    path: Option<PathBuf>,
+    /// Where the sites stand while the file is open.
     sites_path: Option<PathBuf>,
 }
 
@@ -62,6 +64,7 @@ impl<S: TraceSink + Send> FileExporter<S> {
             sites: &[],
             program: None,
             described_late: false,
+            path: None,
             sites_path: None,
         }
     }
@@ -119,8 +122,11 @@ impl<S: TraceSink + Send> Exporter for FileExporter<S> {
         match std::mem::replace(&mut self.destination, Destination::Taken) {
             Destination::Path { path, create } => {
                 let sink = create(&path).map_err(|error| io_error("create", &path, error))?;
-                self.open(sink, start)?;
+                // The program may go to another directory meanwhile.
+                let path = std::path::absolute(&path).unwrap_or(path);
                 self.sites_path = Some(sites_path(&path));
+                self.path = Some(path);
+                self.open(sink, start)?;
                 self.write_sites()
             }
             Destination::Sink(sink) => self.open(sink, start),
@@ -128,10 +134,18 @@ impl<S: TraceSink + Send> Exporter for FileExporter<S> {
         }
     }
 
+    fn cancel(&mut self) {
+        // Not while it is open, which some systems refuse.
+        self.writer = None;
+        // What cannot be removed is an empty recording, no more.
+        let _ = self.remove_sites();
+        let _ = self.path.take().map(|path| removed(&path));
+    }
+
     fn process(&mut self, batch: &Batch) -> Result<(), ExportError> {
         self.write(batch).map_err(|mut error| {
-            if let Some(sites) = &self.sites_path {
-                error.message = format!("{}: {}", sites.with_extension("").display(), error.message);
+            if let Some(path) = &self.path {
+                error.message = format!("{}: {}", path.display(), error.message);
             }
             error
         })
@@ -178,8 +192,12 @@ impl<S> FileExporter<S> {
             return removed(path);
         }
         let new = path.with_added_extension("new");
-        std::fs::write(&new, bytes).map_err(|error| io_error("write", &new, error))?;
-        std::fs::rename(&new, path).map_err(|error| io_error("write", path, error))
+        let written = std::fs::write(&new, bytes).and_then(|()| std::fs::rename(&new, path));
+        written.map_err(|error| {
+            // Not half of it, on a disk that may just be full.
+            let _ = removed(&new);
+            io_error("write", path, error)
+        })
     }
 
     fn remove_sites(&mut self) -> Result<(), ExportError> {

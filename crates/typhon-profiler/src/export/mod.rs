@@ -79,8 +79,8 @@ pub struct SessionEnd {
     pub start_ns: i64,
 }
 
-/// A sink of batches. All calls come from one thread of its own, except [`Exporter::init`], which is called by the
-/// thread that starts the session.
+/// A sink of batches. All calls come from one thread of its own, except [`Exporter::init`] and [`Exporter::cancel`],
+/// which may come from the thread that starts the session. A panic in any of them counts as a failure.
 pub trait Exporter: Send {
     /// Name in messages and reports.
     fn name(&self) -> &str;
@@ -88,8 +88,12 @@ pub trait Exporter: Send {
     /// Called once, before the first batch.
     ///
     /// # Errors
-    /// The session then does not start.
+    /// The session then does not start, and [`Exporter::cancel`] is called.
     fn init(&mut self, start: &SessionStart) -> Result<(), ExportError>;
+
+    /// Called instead of [`Exporter::close`], without a batch before it, when the session does not come about: undoes
+    /// what [`Exporter::init`] did, also where that failed half way.
+    fn cancel(&mut self) {}
 
     /// Takes one batch. Name ids in it are below [`Batch::name_count`]; [`names`] gives the texts.
     ///

@@ -18,6 +18,8 @@ pub(crate) enum Item {
     Describe(Arc<Program>),
     /// No more batches: what is left to write, and the end of the session.
     Close { before: Vec<Batch>, end: SessionEnd },
+    /// The session did not come about.
+    Cancel,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +88,12 @@ impl Queue {
         let before = state.pending.take_batches();
         state.items.push_back(Item::Close { before, end });
         drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The session did not come about; there were no batches.
+    pub(crate) fn cancel(&self) {
+        self.lock().items.push_back(Item::Cancel);
         self.changed.notify_all();
     }
 

@@ -5,6 +5,7 @@ use super::queue::{Item, Queue};
 use super::summary::Summary;
 use super::{ExportError, Exporter};
 use crate::drain::batch::Batch;
+use crate::say::say;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -69,6 +70,10 @@ impl Worker {
                     self.note(result);
                     self.queue.done();
                 }
+                Some(Item::Cancel) => {
+                    self.cancel();
+                    return self.queue.abandon();
+                }
                 Some(Item::Close { before, end }) => {
                     before.iter().for_each(|batch| self.process(batch));
                     self.write_remains();
@@ -85,6 +90,11 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// The session did not come about.
+    pub(crate) fn cancel(&mut self) {
+        cancel(&mut *self.exporter);
     }
 
     fn process(&mut self, batch: &Batch) {
@@ -145,10 +155,12 @@ impl Worker {
         let Err(error) = result else { return };
         self.failures += 1;
         let detached = error.storage_full || self.failures >= MAX_FAILURES;
-        let name = self.exporter.name().to_owned();
         self.update(|report| {
             if report.error.is_none() {
-                eprintln!("typhon-profiler: exporter {name}: {error}; what it cannot take is counted, the program goes on");
+                say(format_args!(
+                    "exporter {}: {error}; what it cannot take is counted, the program goes on",
+                    report.name
+                ));
                 report.error = Some(error.to_string());
             }
             report.detached |= detached;
@@ -160,8 +172,16 @@ impl Worker {
     }
 }
 
+/// Has an exporter undo its beginning. If that panics, there is nobody to tell more than the panic has.
+pub(crate) fn cancel(exporter: &mut dyn Exporter) {
+    let _ = guarded(|| {
+        exporter.cancel();
+        Ok(())
+    });
+}
+
 /// Runs a call into an exporter; a panic becomes an error.
-fn guarded(call: impl FnOnce() -> Result<(), ExportError>) -> Result<(), ExportError> {
+pub(crate) fn guarded(call: impl FnOnce() -> Result<(), ExportError>) -> Result<(), ExportError> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

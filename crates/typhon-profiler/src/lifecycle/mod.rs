@@ -25,11 +25,10 @@ use crate::gates::Gates;
 use crate::gauges::IntervalReader;
 #[cfg(all(unix, feature = "gc"))]
 use crate::gc::GcHost;
+use crate::say::say;
 use crate::session::{self, SessionOptions, SessionReport, StartError, Started};
 use std::error::Error;
 use std::ffi::OsString;
-use std::fmt;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
@@ -233,7 +232,10 @@ impl Process {
         watch_for_the_end();
         let kinds = self.gates.mask().len();
         match path {
-            Some(path) => say(format_args!("recording {kinds} kinds to {}", path.display())),
+            Some(path) => {
+                let path = self.resolved.shown(path);
+                say(format_args!("recording {kinds} kinds to {}", path.display()));
+            }
             None => say(format_args!("collecting {kinds} kinds, to no file (Trace = none)")),
         }
         match IntervalReader::start(self.resolved.options.gauges_interval) {
@@ -263,7 +265,7 @@ impl Process {
 fn start_failure(resolved: &Resolved, path: Option<&Path>, error: &StartError) -> Fault {
     match (error, path) {
         (StartError::Exporter { source, .. }, Some(path)) => {
-            let mut fault = destination::unusable(resolved, path, root_cause(source));
+            let mut fault = destination::unusable(resolved, resolved.shown(path), root_cause(source));
             if source.storage_full {
                 fault.remedy = "free some space or name a file elsewhere; nothing is recorded".to_owned();
             }
@@ -321,15 +323,11 @@ extern "C" fn finish_at_exit() {
     let _ = std::panic::catch_unwind(|| session::stop_within(HOOK_BUDGET));
 }
 
-/// One line on standard error. A program without one has nobody to tell.
-fn say(line: impl fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "typhon-profiler: {line}");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::export::ExportError;
+    use std::io;
     use typhon_trace::TraceError;
 
     #[test]

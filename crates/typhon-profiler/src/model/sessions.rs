@@ -2,7 +2,7 @@
 
 use super::{INSTANT, Model, ModelConsumer, ModelThread, word};
 use crate::gates::KindMask;
-use crate::stage::{Control, Stage, Work};
+use crate::stage::{Came, Control, Stage, Work};
 use crate::sync::{Fault, planted};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,10 +44,11 @@ impl ModelProcess {
         if runs {
             return false;
         }
-        let mut consumer = stage.take_idle().unwrap_or_else(|| {
+        let consumer = stage.take_idle(|| {
             self.consumers.fetch_add(1, Ordering::Relaxed);
             ModelConsumer::new(self.model)
         });
+        let mut consumer = consumer.expect("no session runs");
         consumer.announce();
         let arm = || self.model.switch.arm(&self.model.mask, KindMask::from_words([u64::MAX; 4]));
         stage.begin("consumer", consumer, (), arm).is_ok()
@@ -78,18 +79,19 @@ impl ModelProcess {
     /// from outside of the sessions.
     pub fn check(&self) -> u32 {
         assert_eq!(self.consumers.load(Ordering::Relaxed), 1, "consumers");
-        let consumer = self.lock().take_idle().expect("a session was stopped");
+        let none = || unreachable!("a session was stopped");
+        let consumer = self.lock().take_idle(none).expect("no session runs");
         consumer.check();
         consumer.discarded
     }
 }
 
 impl Work for ModelConsumer<'static> {
-    fn pass(&mut self, _: &Control) -> bool {
+    fn pass(&mut self, _: &Control) -> Came {
         let round = self.visit(false);
         let changes = self.model.switch.take_changes();
         self.mark_changes(changes);
-        round.bytes > 0
+        if round.bytes > 0 { Came::All } else { Came::Nothing }
     }
 
     fn hand_on(&mut self, _now: bool) {

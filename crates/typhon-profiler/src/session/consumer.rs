@@ -7,7 +7,8 @@ use crate::clock::{Clock, ClockMap, Ticks};
 use crate::drain::Drain;
 use crate::drain::batch::Batch;
 use crate::export::queue::Queue;
-use crate::stage::{Control, Work};
+use crate::say::say;
+use crate::stage::{Came, Control, Work};
 use crate::{local, names, thread};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -117,19 +118,25 @@ impl Consumer {
 }
 
 impl Work for Consumer {
-    /// Rounds until every slot was found empty once.
-    fn pass(&mut self, control: &Control) -> bool {
+    /// Rounds until everything is taken that was there when they began. Threads that go on faster than it is taken must
+    /// not keep it from the rest: what is wanted at once, the clock, and changes of the mask.
+    fn pass(&mut self, control: &Control) -> Came {
         let mut bytes = 0;
-        loop {
+        self.drain.begin_pass();
+        let more = loop {
             let round = self.round(false, None);
             bytes += round.bytes;
-            if !round.more || control.stops() {
-                break;
+            if !round.behind || control.stops() {
+                break round.more;
             }
-        }
+        };
         let changes = SWITCH.take_changes();
         self.with_sink(None, |drain, map, sink| drain.mark_changes(&changes, map, sink));
-        bytes > 0
+        match (more, bytes) {
+            (true, _) => Came::More,
+            (false, 0) => Came::Nothing,
+            (false, _) => Came::All,
+        }
     }
 
     fn hand_on(&mut self, now: bool) {
@@ -171,9 +178,7 @@ impl Work for Consumer {
         self.housekeeping_due = Instant::now() + self.housekeeping_pause;
         Clock::get().follow(&mut self.map);
         if self.drain.counts().clamped_durations >= MAX_CLAMPED && Clock::get().distrust_counter() {
-            eprintln!(
-                "typhon-profiler: the time stamp counter went back; CLOCK_MONOTONIC is used from now on"
-            );
+            say("the time stamp counter went back; CLOCK_MONOTONIC is used from now on");
         }
         if self.housekeeping_pause == HOUSEKEEPING {
             self.drain.retire_dead(thread::is_gone);

@@ -12,7 +12,7 @@ pub use report::{ExporterReport, Losses, SessionReport};
 use crate::capture::{CONSUMER_SLOT, chunk::CHUNK_DATA_BYTES};
 use crate::clock::Ticks;
 use crate::export::queue::Queue;
-use crate::export::worker::Worker;
+use crate::export::worker::{Worker, cancel, guarded};
 use crate::export::{ExportError, Exporter, SessionEnd, SessionStart};
 use crate::gates::KindMask;
 use crate::lifecycle::first_use;
@@ -22,6 +22,7 @@ use crate::stage::Stage;
 use crate::switch::Switch;
 use crate::{fork, gauges, local, site, thread};
 use consumer::Consumer;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -94,6 +95,11 @@ pub enum StartError {
         #[source]
         source: std::io::Error,
     },
+    /// An earlier session ended in a panic of the profiler's own thread.
+    #[error(
+        "the profiler's thread panicked in an earlier session; nothing can be recorded in this process any more"
+    )]
+    Broken,
 }
 
 /// The session that runs, and what outlives it.
@@ -132,6 +138,8 @@ impl RunningExporter {
 
 static STATE: Mutex<State> = Mutex::new(State { stage: Stage::new(), program: None });
 static SWITCH: Switch = Switch::new();
+/// Sessions begun so far.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -164,7 +172,9 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
     }
     fork::watch();
     thread::set_main();
-    let mut consumer = state.stage.take_idle().unwrap_or_else(|| Consumer::new(options.cadence));
+    let Some(mut consumer) = state.stage.take_idle(|| Consumer::new(options.cadence)) else {
+        return Err(StartError::Broken);
+    };
     let start_ns = consumer.follow_clock();
     prepare_chunks(options.buffer_budget_bytes);
 
@@ -188,12 +198,13 @@ pub fn start(options: SessionOptions) -> Result<Started, StartError> {
     let beside = Beside { exporters, companions: Vec::new(), start_ns };
     let arm = || {
         gauges::begin_session();
+        NUMBER.fetch_add(1, Ordering::Relaxed);
         SWITCH.arm(&GATE.mask, options.mask);
     };
     match state.stage.begin(consumer::NAME, consumer, beside, arm) {
         Ok(()) => Ok(Started::New),
         Err((source, Beside { exporters, .. })) => {
-            finish_exporters(&exporters, SessionEnd { time_ns: start_ns, start_ns }, EXPORTER_BUDGET);
+            cancel_exporters(&exporters);
             Err(StartError::Thread { name: "the consumer".to_owned(), source })
         }
     }
@@ -212,13 +223,12 @@ fn start_exporters(
     queue_depth: usize,
     begin: &SessionStart,
 ) -> Result<Vec<RunningExporter>, StartError> {
-    let start_ns = begin.time_ns;
     let mut running = Vec::new();
     for exporter in exporters {
         match start_exporter(exporter, queue_depth, begin) {
             Ok(exporter) => running.push(exporter),
             Err(error) => {
-                finish_exporters(&running, SessionEnd { time_ns: start_ns, start_ns }, EXPORTER_BUDGET);
+                cancel_exporters(&running);
                 return Err(error);
             }
         }
@@ -231,18 +241,42 @@ fn start_exporter(
     queue_depth: usize,
     begin: &SessionStart,
 ) -> Result<RunningExporter, StartError> {
-    let name = exporter.name().to_owned();
-    if let Err(source) = exporter.init(begin) {
+    let mut name = "without a name".to_owned();
+    // Foreign code, which may panic: the caller has the consumer in hand, and there will be no second one.
+    let initialised = guarded(|| {
+        exporter.name().clone_into(&mut name);
+        exporter.init(begin)
+    });
+    if let Err(source) = initialised {
+        cancel(&mut *exporter);
         return Err(StartError::Exporter { name, source });
     }
     let queue = Arc::new(Queue::new(queue_depth));
     let report = Arc::new(Mutex::new(ExporterReport { name: name.clone(), ..ExporterReport::default() }));
     let worker = Worker::new(exporter, Arc::clone(&queue), Arc::clone(&report));
-    let thread = std::thread::Builder::new().name(format!("Typhon.Export-{name}"));
-    match thread.spawn(move || worker.run()) {
+    // Names of threads end at a zero byte, and must not have one.
+    let thread = std::thread::Builder::new().name(format!("Typhon.Export-{}", name.replace('\0', "?")));
+    // Where both find it: the thread, or this one when there is no thread.
+    let place = Arc::new(Mutex::new(Some(worker)));
+    let from = Arc::clone(&place);
+    let spawned = thread.spawn(move || {
+        let worker = lock(&from).take();
+        worker.into_iter().for_each(Worker::run);
+    });
+    match spawned {
         Ok(_detached) => Ok(RunningExporter { queue, report }),
-        Err(source) => Err(StartError::Thread { name, source }),
+        Err(source) => {
+            lock(&place).iter_mut().for_each(Worker::cancel);
+            Err(StartError::Thread { name, source })
+        }
     }
+}
+
+/// Has exporters whose session does not come about undo their beginnings.
+fn cancel_exporters(exporters: &[RunningExporter]) {
+    exporters.iter().for_each(|exporter| exporter.queue.cancel());
+    let deadline = Instant::now() + EXPORTER_BUDGET;
+    exporters.iter().for_each(|exporter| _ = exporter.queue.wait_abandoned(deadline));
 }
 
 /// Waits for the exporters to write what they have, and collects their reports.
@@ -349,6 +383,11 @@ pub fn losses() -> Losses {
     let mut state = lock(&STATE);
     let exporters = state.stage.beside().map(|beside| &beside.exporters);
     Losses::new(exporters.into_iter().flatten().map(RunningExporter::report).collect())
+}
+
+/// Number of the session that runs, else of the last one; 0 before the first.
+pub(crate) fn number() -> u32 {
+    NUMBER.load(Ordering::Relaxed)
 }
 
 /// Does a session run?

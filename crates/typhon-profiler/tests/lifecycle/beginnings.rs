@@ -140,6 +140,7 @@ fn every_mistake_is_one_line() {
         ("TYPHON__PROFILER__TRCAE", "run.typhon-trace", &["TYPHON__PROFILER__TRCAE", "did you mean"]),
         ("TYPHON__PROFILER__ENABLED", "maybe", &["TYPHON__PROFILER__ENABLED", "\"maybe\"", "true or false"]),
         (KEY, "missing/run.typhon-trace", &[KEY, "missing/run.typhon-trace", "existing directory"]),
+        (KEY, "true", &[KEY, "\"true\"", "write a file path"]),
         (KEY, ".", &[KEY, "it is a directory", "name a file"]),
         (KEY, "/dev/null", &[KEY, "it is not a regular file", "name a file"]),
         // Nothing can be created here, whoever asks.

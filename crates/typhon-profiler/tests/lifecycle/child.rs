@@ -133,6 +133,9 @@ fn interval() {
 }
 
 #[cfg(unix)]
+pub(crate) use unix::status_of;
+
+#[cfg(unix)]
 mod unix {
     use super::{MARKS, wait_for_parent, work};
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,6 +164,9 @@ mod unix {
             "forked-and-terminated" => forked_and_terminated(),
             "changed-gate" => changed_gate(),
             "crowd" => crowd(),
+            #[cfg(target_os = "linux")]
+            _ => crate::surroundings::play(role),
+            #[cfg(not(target_os = "linux"))]
             _ => panic!("no role {role}"),
         }
     }
@@ -315,7 +321,7 @@ mod unix {
         work(MARKS);
     }
 
-    fn status_of(child: libc::pid_t) -> libc::c_int {
+    pub(crate) fn status_of(child: libc::pid_t) -> libc::c_int {
         let mut status = 0;
         // SAFETY: waits for a child of this process.
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);

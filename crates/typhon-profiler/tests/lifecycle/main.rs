@@ -14,6 +14,8 @@ mod gauges;
 #[cfg(unix)]
 mod kills;
 mod recording;
+#[cfg(target_os = "linux")]
+mod surroundings;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use recording::Recording;
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
     tests.extend(gauges::TESTS);
     #[cfg(unix)]
     tests.extend([endings::TESTS, kills::TESTS, collections::TESTS].concat());
+    #[cfg(target_os = "linux")]
+    tests.extend(surroundings::TESTS);
     let trial = |(name, test): &(&str, fn())| {
         let test = *test;
         Trial::test(*name, move || {
