@@ -9,7 +9,7 @@ use crate::clock::Ticks;
 use crate::event::{is_recorded, put_instant};
 use crate::say::say;
 use crate::session::Companion;
-use crate::{fork, memory};
+use crate::{fork, memory, own_thread};
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -182,7 +182,7 @@ impl IntervalReader {
     pub(crate) fn start(interval: Duration) -> io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let reader = Self(Arc::clone(&stop));
-        std::thread::Builder::new().name("Typhon.Gauges".to_owned()).spawn(move || {
+        own_thread::spawn("Typhon.Gauges", move || {
             let (stopped, changed) = &*stop;
             loop {
                 let guard = stopped.lock().unwrap_or_else(PoisonError::into_inner);

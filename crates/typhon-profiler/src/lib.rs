@@ -57,6 +57,8 @@ pub mod model;
 #[cfg(not(loom))]
 mod names;
 #[cfg(not(loom))]
+mod own_thread;
+#[cfg(not(loom))]
 mod program;
 #[cfg(not(loom))]
 mod say;

@@ -33,7 +33,7 @@ pub(crate) fn spawn<T: Travels>(
     name: &str,
     work: impl FnOnce() -> T + Travels,
 ) -> std::io::Result<JoinHandle<T>> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(work)
+    crate::own_thread::spawn(name, work)
 }
 
 /// Starts a thread of a model.

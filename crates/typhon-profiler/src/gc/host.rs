@@ -1,6 +1,7 @@
 use super::control::{Control, Reading};
 use super::{Collection, CollectionStart, GcRecord, Ingestion, Input, Loss, Suspension};
 use crate::config::{GcTarget, GcTracingOptions};
+use crate::own_thread;
 use crate::session::Companion;
 use std::fmt;
 use std::io;
@@ -46,7 +47,7 @@ impl GcHost {
         };
         let reader =
             Reader { target: options.target.clone(), settings, control: Arc::clone(&control), input, say };
-        std::thread::Builder::new().name(NAME.to_owned()).spawn(move || reader.run())?;
+        own_thread::spawn(NAME, move || reader.run())?;
         Ok(Self { control, ingestion, say })
     }
 }

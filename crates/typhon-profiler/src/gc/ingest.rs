@@ -6,6 +6,7 @@ use crate::event::{emit_at, emit_root_span, is_recorded, put_instant};
 use crate::gauges::{self, GaugeValue, Readings, Registration};
 use crate::local;
 use crate::names::{self, NameId};
+use crate::own_thread;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -108,7 +109,7 @@ impl Ingestion {
             say,
             lack_is_said: false,
         };
-        std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
+        own_thread::spawn(NAME, move || {
             let dropped = Arc::clone(&recorder.dropped);
             take_each(&records, &dropped, |queued| recorder.record(queued));
             recorder.mark_dropped();

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use super::HOOK_BUDGET;
-use crate::session;
+use crate::{own_thread, session};
 use std::ffi::c_int;
 use std::io::{self, PipeReader, Read};
 use std::mem::MaybeUninit;
@@ -27,7 +27,7 @@ pub(super) fn watch() -> io::Result<()> {
     let (read_end, write_end) = io::pipe()?;
     WRITE_END.store(write_end.into_raw_fd(), Ordering::Relaxed);
     OWNER.store(std::process::id(), Ordering::Release);
-    std::thread::Builder::new().name("Typhon.Signals".to_owned()).spawn(move || wait(read_end))?;
+    own_thread::spawn("Typhon.Signals", move || wait(read_end))?;
     SIGNALS
         .iter()
         .filter(|signal| has_default_action(**signal))

@@ -88,10 +88,18 @@ impl ModelProcess {
 
 impl Work for ModelConsumer<'static> {
     fn pass(&mut self, _: &Control) -> Came {
-        let round = self.visit(false);
+        self.drain.begin_pass();
+        let mut bytes = 0;
+        loop {
+            let round = self.visit(false);
+            bytes += round.bytes;
+            if !round.behind {
+                break;
+            }
+        }
         let changes = self.model.switch.take_changes();
         self.mark_changes(changes);
-        if round.bytes > 0 { Came::All } else { Came::Nothing }
+        if bytes > 0 { Came::All } else { Came::Nothing }
     }
 
     fn hand_on(&mut self, _now: bool) {

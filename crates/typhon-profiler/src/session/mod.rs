@@ -20,7 +20,7 @@ use crate::mask::GATE;
 use crate::program::Program;
 use crate::stage::Stage;
 use crate::switch::Switch;
-use crate::{fork, gauges, local, site, thread};
+use crate::{fork, gauges, local, own_thread, site, thread};
 use consumer::Consumer;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -254,12 +254,10 @@ fn start_exporter(
     let queue = Arc::new(Queue::new(queue_depth));
     let report = Arc::new(Mutex::new(ExporterReport { name: name.clone(), ..ExporterReport::default() }));
     let worker = Worker::new(exporter, Arc::clone(&queue), Arc::clone(&report));
-    // Names of threads end at a zero byte, and must not have one.
-    let thread = std::thread::Builder::new().name(format!("Typhon.Export-{}", name.replace('\0', "?")));
     // Where both find it: the thread, or this one when there is no thread.
     let place = Arc::new(Mutex::new(Some(worker)));
     let from = Arc::clone(&place);
-    let spawned = thread.spawn(move || {
+    let spawned = own_thread::spawn(&format!("Typhon.Export-{name}"), move || {
         let worker = lock(&from).take();
         worker.into_iter().for_each(Worker::run);
     });

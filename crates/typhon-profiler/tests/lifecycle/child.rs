@@ -152,6 +152,7 @@ mod unix {
             }
             "record-for-ever" => crate::kills::record_for_ever(),
             "own-handler" => own_handler(),
+            "own-wait" => own_wait(),
             "ignored-hangup" => {
                 // SAFETY: no handler is involved.
                 unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
@@ -261,6 +262,22 @@ mod unix {
         println!("ready");
         while !TERMINATE.load(Ordering::Relaxed) {
             std::thread::yield_now();
+        }
+        work(MARKS);
+    }
+
+    /// The program waits for the signal itself, with the signal blocked in all threads that it has: none but this one.
+    fn own_wait() {
+        work(0);
+        // SAFETY: `sigemptyset` initialises the set, and the number is written by `sigwait`.
+        unsafe {
+            let mut set = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGTERM);
+            assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()), 0);
+            println!("ready");
+            let mut signal = 0;
+            assert_eq!((libc::sigwait(&set, &mut signal), signal), (0, libc::SIGTERM));
         }
         work(MARKS);
     }

@@ -13,6 +13,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("b30_recording_goes_on_after_a_caught_panic", recording_goes_on_after_a_caught_panic),
     ("b30_termination_signals_close_the_file", termination_signals_close_the_file),
     ("b30_a_signal_of_the_program_s_own_stays_its_own", a_signal_of_the_programs_own_stays_its_own),
+    ("b30_a_signal_that_the_program_waits_for_is_not_taken", a_signal_that_the_program_waits_for),
     ("b30_an_ignored_signal_stays_ignored", an_ignored_signal_stays_ignored),
     ("b21_a_file_that_may_not_grow_is_readable_and_the_loss_exact", file_that_may_not_grow),
     ("b10_exit_of_a_forked_child_leaves_the_file_alone", exit_of_a_forked_child_leaves_the_file_alone),
@@ -99,6 +100,15 @@ fn termination_signals_close_the_file() {
 fn a_signal_of_the_programs_own_stays_its_own() {
     let home = Home::new();
     let mut child = home.spawn_recording("own-handler");
+    let _output = wait_until_ready(&mut child);
+    send(&child, libc::SIGTERM);
+    assert!(child.wait().unwrap().success());
+    assert_whole(&home.recording(TRACE), 2);
+}
+
+fn a_signal_that_the_program_waits_for() {
+    let home = Home::new();
+    let mut child = home.spawn_recording("own-wait");
     let _output = wait_until_ready(&mut child);
     send(&child, libc::SIGTERM);
     assert!(child.wait().unwrap().success());
