@@ -252,20 +252,20 @@ fn fork_beside_names() {
                 texts.iter().for_each(|text| _ = name(text));
             }
         });
-        for _ in 0..100 {
-            // SAFETY: the child asks for a name, which is what is tested, and ends.
-            match unsafe { libc::fork() } {
-                0 => {
-                    // SAFETY: no memory is involved. Whoever waits for ever is ended by the alarm.
-                    unsafe { libc::alarm(60) };
-                    let answer = name("of a child").map(|name| name.value());
-                    // SAFETY: ends the child.
-                    unsafe { libc::_exit(if answer == Ok(0) { 0 } else { 1 }) }
-                }
-                child => assert_eq!(super::child::status_of(child), 0),
+        // SAFETY: the child asks for a name, which is what is tested, and ends.
+        let mut children = (0..100).map(|_| match unsafe { libc::fork() } {
+            0 => {
+                // SAFETY: no memory is involved. Whoever waits for ever is ended by the alarm.
+                unsafe { libc::alarm(30) };
+                let answer = name("of a child").map(|name| name.value());
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(if answer == Ok(0) { 0 } else { 1 }) }
             }
-        }
+            child => super::child::status_of(child),
+        });
+        let all_answered = children.all(|status| status == 0);
         done.store(true, Ordering::Relaxed);
+        assert!(all_answered);
     });
 }
 
