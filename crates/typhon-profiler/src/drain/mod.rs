@@ -58,6 +58,19 @@ pub(crate) struct Round {
     pub(crate) behind: bool,
 }
 
+/// Rounds of a pass, until everything is taken that was there at [`Drain::begin_pass`], or `stops` says so: threads that
+/// go on faster than it is taken must not keep the consumer from the rest of its work. What they achieved together.
+pub(crate) fn pass(mut round: impl FnMut() -> Round, mut stops: impl FnMut() -> bool) -> Round {
+    let mut bytes = 0;
+    loop {
+        let found = round();
+        bytes += found.bytes;
+        if !found.behind || stops() {
+            return Round { bytes, ..found };
+        }
+    }
+}
+
 /// The consumer.
 pub(crate) struct Drain<'c> {
     capture: &'c Capture,

@@ -1,6 +1,7 @@
 //! Sessions with a consumer's thread: the real start, loop and stop, around the capture of a model.
 
 use super::{INSTANT, Model, ModelConsumer, ModelThread, word};
+use crate::drain;
 use crate::gates::KindMask;
 use crate::stage::{Came, Control, Stage, Work};
 use crate::sync::{Fault, planted};
@@ -89,17 +90,10 @@ impl ModelProcess {
 impl Work for ModelConsumer<'static> {
     fn pass(&mut self, _: &Control) -> Came {
         self.drain.begin_pass();
-        let mut bytes = 0;
-        loop {
-            let round = self.visit(false);
-            bytes += round.bytes;
-            if !round.behind {
-                break;
-            }
-        }
+        let found = drain::pass(|| self.visit(false), || false);
         let changes = self.model.switch.take_changes();
         self.mark_changes(changes);
-        if bytes > 0 { Came::All } else { Came::Nothing }
+        if found.bytes > 0 { Came::All } else { Came::Nothing }
     }
 
     fn hand_on(&mut self, _now: bool) {

@@ -4,8 +4,8 @@
 use super::{ExporterReport, SWITCH, SessionReport};
 use crate::capture::thread_info::{ThreadKind, ThreadLabel};
 use crate::clock::{Clock, ClockMap, Ticks};
-use crate::drain::Drain;
 use crate::drain::batch::Batch;
+use crate::drain::{self, Drain};
 use crate::export::queue::Queue;
 use crate::say::say;
 use crate::stage::{Came, Control, Work};
@@ -118,21 +118,12 @@ impl Consumer {
 }
 
 impl Work for Consumer {
-    /// Rounds until everything is taken that was there when they began. Threads that go on faster than it is taken must
-    /// not keep it from the rest: what is wanted at once, the clock, and changes of the mask.
     fn pass(&mut self, control: &Control) -> Came {
-        let mut bytes = 0;
         self.drain.begin_pass();
-        let more = loop {
-            let round = self.round(false, None);
-            bytes += round.bytes;
-            if !round.behind || control.stops() {
-                break round.more;
-            }
-        };
+        let found = drain::pass(|| self.round(false, None), || control.stops());
         let changes = SWITCH.take_changes();
         self.with_sink(None, |drain, map, sink| drain.mark_changes(&changes, map, sink));
-        match (more, bytes) {
+        match (found.more, found.bytes) {
             (true, _) => Came::More,
             (false, 0) => Came::Nothing,
             (false, _) => Came::All,
