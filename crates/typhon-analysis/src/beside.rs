@@ -19,6 +19,14 @@ pub fn trace_of<A: ReadAt>(data: A, path: &Path) -> Result<TraceFile<A>, TraceEr
     Ok(trace.with_beside(&sections, notices))
 }
 
+/// Opens a regular file; anything else is an error. Opening a named pipe would wait for its writer.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no regular file"));
+    }
+    File::open(path)
+}
+
 /// What a recorder left in `<path>.sites`; nothing when there is no such file. One that cannot be read is a notice.
 pub fn sections_beside(path: &Path) -> (Sections, Vec<Notice>) {
     let mut beside = path.as_os_str().to_owned();
@@ -27,7 +35,7 @@ pub fn sections_beside(path: &Path) -> (Sections, Vec<Notice>) {
         let message = format!("the file beside the trace, {}, cannot be read: {why}", beside.display());
         (Sections::default(), vec![Notice::new(NoticeCode::SectionDamaged, message)])
     };
-    match File::open(&beside) {
+    match open_regular(beside.as_ref()) {
         Ok(file) => {
             Sections::read_beside(BufReader::new(file)).unwrap_or_else(|err| unreadable(err.to_string()))
         }

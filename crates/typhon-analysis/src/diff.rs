@@ -160,6 +160,7 @@ mod tests {
             self_ns: total_ns,
             min_ns: 0,
             max_ns,
+            sigma_ns: 0.0,
             p50_p95_p99_ns: [0; 3],
             is_approximate: false,
             durations_ns,

@@ -11,6 +11,7 @@
 pub mod beside;
 pub mod clock;
 pub mod diff;
+pub mod documents;
 pub mod export;
 pub mod facts;
 pub mod filter;

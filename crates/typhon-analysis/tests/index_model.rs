@@ -6,7 +6,7 @@ use std::io::Cursor;
 use std::path::PathBuf;
 use std::time::Duration;
 use typhon_analysis::index::{EventId, LaneKind};
-use typhon_analysis::session::{Cancel, LaneInfo, Place, Session, SessionOptions, State};
+use typhon_analysis::session::{Cancel, LaneInfo, Memory, Place, Session, SessionOptions, State};
 use typhon_analysis::tile::{
     CONTENT_COUNTERS, CONTENT_SPANS, Content, Entries, FLAG_AGGREGATE, FLAG_FROM_LEFT, FLAG_NO_END,
     FLAG_OVERFLOW, LaneRows, MAX_ROW_ENTRIES, SpanEntry, Tile, TileRequest, tile_range_ns,
@@ -49,7 +49,11 @@ fn span(kind: u8, slot: u8, start: i64, duration: i64, span_id: u64) -> Vec<u8> 
 
 fn open(recording: &Recording, memory_bytes: usize) -> Session {
     // Answers must be whole however busy the machine is.
-    let options = SessionOptions { memory_bytes, answer_time: Duration::MAX, ..SessionOptions::default() };
+    let options = SessionOptions {
+        memory: Memory::new(memory_bytes),
+        answer_time: Duration::MAX,
+        ..SessionOptions::default()
+    };
     let session = Session::open(&recording.path, options).expect("opens");
     assert_eq!(session.wait(), State::Ready);
     session

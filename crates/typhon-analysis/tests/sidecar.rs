@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use typhon_analysis::session::{Cancel, Session, SessionOptions, SpanOrder, State};
+use typhon_analysis::session::{Cancel, Memory, Session, SessionOptions, SpanOrder, State};
 use typhon_analysis::stats::GroupBy;
 use typhon_analysis::tile::{
     CONTENT_COUNTERS, CONTENT_INSTANTS, CONTENT_SPANS, CONTENT_TICKS, LaneRows, TILE_STALE, TileRequest,
@@ -20,7 +20,7 @@ fn unhurried() -> SessionOptions {
 }
 
 fn options() -> SessionOptions {
-    SessionOptions { index_min_bytes: 0, memory_bytes: 0, ..unhurried() }
+    SessionOptions { index_min_bytes: 0, memory: Memory::new(0), ..unhurried() }
 }
 
 fn open(path: &Path, options: &SessionOptions) -> Session {
@@ -187,4 +187,58 @@ fn indexing_can_be_cancelled() {
     let session = Session::open(&corpus("anthill.typhon-trace"), SessionOptions::default()).expect("opens");
     session.cancel();
     assert!(matches!(session.wait(), State::Cancelled | State::Ready));
+}
+
+#[cfg(unix)]
+#[test]
+fn f9_whatever_lies_in_the_place_of_a_sidecar_is_left_alone_or_replaced() {
+    let expected = answers(&open(&corpus("guide-shard.typhon-trace"), &unhurried()));
+    let folder = tempfile::tempdir().expect("made");
+    let elsewhere = folder.path().join("elsewhere");
+    fs::write(&elsewhere, "of somebody else").expect("written");
+    type Lay<'f> = &'f dyn Fn(&Path);
+    let lays: [(&str, Lay<'_>); 5] = [
+        ("a link to a file", &|at| std::os::unix::fs::symlink(&elsewhere, at).expect("linked")),
+        ("a link to nothing", &|at| std::os::unix::fs::symlink("nothing", at).expect("linked")),
+        ("a link to itself", &|at| std::os::unix::fs::symlink(at, at).expect("linked")),
+        ("an empty file", &|at| fs::write(at, "").expect("written")),
+        ("a named pipe", &|at| {
+            let made = std::process::Command::new("mkfifo").arg(at).status();
+            assert!(made.is_ok_and(|status| status.success()));
+        }),
+    ];
+    for (what, lay) in lays {
+        let trace = folder.path().join(format!("{}.typhon-trace", what.replace(' ', "-")));
+        fs::copy(corpus("guide-shard.typhon-trace"), &trace).expect("copied");
+        lay(&trace.with_extension("typhon-index"));
+        let session = open(&trace, &options());
+        assert!(answers(&session) == expected, "{what}");
+        assert!(session.index_path().is_some(), "{what}: {:?}", session.remarks());
+        assert!(answers(&open(&trace, &options())) == expected, "{what}, again");
+    }
+    assert_eq!(fs::read_to_string(elsewhere).expect("there"), "of somebody else");
+}
+
+#[test]
+fn a_session_that_rests_gives_its_memory_back_and_answers_as_before() {
+    let folder = tempfile::tempdir().expect("made");
+    let trace = folder.path().join("a.typhon-trace");
+    fs::copy(corpus("anthill.typhon-trace"), &trace).expect("copied");
+    let options = SessionOptions { memory: Memory::new(64 << 20), ..options() };
+    let session = open(&trace, &options);
+    let filter = session.add_filter("dur>1us", &Cancel::new(), |_| {}).expect("a filter");
+    let filtered = |session: &Session| {
+        session.matches(filter.id, None, typhon_analysis::session::Direction::Forward, 10).expect("there")
+    };
+    let (expected, hits) = (answers(&session), filtered(&session));
+    assert!(session.rest());
+    assert!(!session.rest(), "it rests already");
+    assert_eq!(session.state(), State::Ready);
+    // Whatever becomes of the name, its index stays.
+    fs::remove_file(session.index_path().expect("kept")).expect("removed");
+    assert!(answers(&session) == expected);
+    assert_eq!(filtered(&session), hits);
+    // Without a file there is nothing to rest in.
+    let unkept = SessionOptions { index_files: false, ..options };
+    assert!(!open(&trace, &unkept).rest());
 }

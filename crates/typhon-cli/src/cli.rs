@@ -527,6 +527,7 @@ that they open at once the next time. Ctrl+C ends the Workbench (exit code 130).
 
 TYPHON_BROWSER   program to open the page with, instead of the system's choice
 TYPHON_UI_PORT   first port to try, instead of 5200
+TYPHON_UI_MEMORY memory to keep to, unless --memory says it
 TYPHON_CACHE_DIR folder for indexes and bookmarks
 
 Examples:
@@ -557,9 +558,9 @@ pub(crate) struct Ui {
     /// View to open, as links of the page have it behind the #
     #[arg(long, value_name = "LINK")]
     pub(crate) at: Option<String>,
-    /// Memory to keep to
-    #[arg(long, value_name = "BYTES", default_value = "512M", value_parser = crate::cmd::ui::parse_memory)]
-    pub(crate) memory: usize,
+    /// Memory to keep to, such as 1G; by default 512M
+    #[arg(long, value_name = "BYTES", value_parser = crate::cmd::ui::parse_memory)]
+    pub(crate) memory: Option<usize>,
     /// Serve a development build of the page from this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) ui_dir: Option<PathBuf>,

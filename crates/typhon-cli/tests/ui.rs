@@ -53,11 +53,34 @@ impl Ui {
         serde_json::from_str(answer.split_once("\r\n\r\n").expect("an answer").1).expect("JSON")
     }
 
+    /// The body of the answer to a POST.
+    fn post(&self, path: &str, body: &str) -> Vec<u8> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port as u16)).expect("it listens");
+        let host = format!("127.0.0.1:{}", self.port);
+        let request = format!(
+            "POST /api/v1{path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nAuthorization: Bearer {}\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            self.token,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        answer.split_off(end + 4)
+    }
+
     fn wait_until_ready(&self) {
+        self.wait_for_all(1);
+    }
+
+    fn wait_for_all(&self, sessions: usize) {
         let started = Instant::now();
-        while self.get("/sessions/1")["state"]["is"] != "ready" {
-            assert!(started.elapsed() < Duration::from_secs(60), "it does not become ready");
-            std::thread::sleep(Duration::from_millis(20));
+        for session in 1..=sessions {
+            while self.get(&format!("/sessions/{session}"))["state"]["is"] != "ready" {
+                assert!(started.elapsed() < Duration::from_secs(120), "it does not become ready");
+                std::thread::sleep(Duration::from_millis(20));
+            }
         }
     }
 
@@ -137,6 +160,62 @@ fn inv6_numbers_are_those_of_trace_stats_and_a_signal_ends_it() {
         );
         assert_eq!(ui.end(signal), Some(code));
     }
+}
+
+#[test]
+fn a_part_is_cut_as_the_command_line_cuts_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = repository().join("corpus/anthill.typhon-trace");
+    let file = file.to_str().expect("UTF-8");
+    let ui = Ui::start(folder.path(), &["--no-browser", file]);
+    ui.wait_until_ready();
+    let zero = ui.get("/sessions/1/meta")["time"]["zeroNs"].as_i64().expect("a number");
+    let range = format!("{}ns..{}ns", 200_000_000 + zero, 400_000_000 + zero);
+    let by_hand = folder.path().join("part.typhon-trace");
+    let by_hand_text = by_hand.to_str().expect("UTF-8");
+    typhon(&["trace", "export", file, "-o", by_hand_text, "--to", "trace", "--range", &range]).expect(0);
+    let cut = ui.post("/sessions/1/export", r#"{"fromNs":200000000,"toNs":400000000}"#);
+    assert!(cut == std::fs::read(&by_hand).expect("written"), "{} bytes", cut.len());
+    // And all of it has all events.
+    let whole = folder.path().join("whole.typhon-trace");
+    std::fs::write(&whole, ui.post("/sessions/1/export", "{}")).expect("written");
+    let events =
+        |file: &str| typhon(&["trace", "info", "--json", file]).expect(0).json()["counts"]["records"].clone();
+    let (copied, original) = (events(whole.to_str().expect("UTF-8")), events(file));
+    assert!(copied.as_u64().expect("a number") > 0);
+    assert_eq!(copied, original);
+}
+
+#[test]
+fn fifty_sessions_keep_to_the_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let names: Vec<String> = (0..50).map(|at| format!("{at}.typhon-trace")).collect();
+    for name in &names {
+        std::fs::copy(repository().join("corpus/anthill.typhon-trace"), folder.path().join(name))
+            .expect("copied");
+    }
+    let files: Vec<&str> = names.iter().map(String::as_str).collect();
+    let ui = Ui::start(folder.path(), &[&["--no-browser", "--memory", "256M"], &files[..]].concat());
+    ui.wait_for_all(50);
+    for session in 1..=50 {
+        assert!(ui.get(&format!("/sessions/{session}/stats?by=name"))["rowCount"].as_u64() > Some(0));
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", ui.child.id()));
+    let Ok(status) = status else { return };
+    let peak = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
+    let kib: u64 = peak.split_whitespace().nth(1).expect("a number").parse().expect("a number");
+    assert!(kib <= 256 << 10, "{} MiB", kib >> 10);
+}
+
+#[test]
+fn the_memory_can_be_set_by_the_environment() {
+    let run = command()
+        .args(["ui", "--no-browser"])
+        .env("TYPHON_UI_MEMORY", "lots")
+        .output()
+        .expect("the binary starts");
+    assert_eq!(run.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&run.stderr).contains("TYPHON_UI_MEMORY"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use crate::answers::Answers;
 use crate::assets::Assets;
 use crate::paths::Paths;
 use crate::problem::Problem;
@@ -15,6 +16,7 @@ pub(crate) struct App {
     pub(crate) token: Token,
     pub(crate) port: u16,
     pub(crate) pool: Pool,
+    pub(crate) answers: Answers,
     pub(crate) sessions: Sessions,
     pub(crate) paths: Paths,
     pub(crate) assets: Assets,

@@ -17,6 +17,7 @@
 //! - Files are opened below the root, or when the user named them; source files below a source root only.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod api;
 mod app;
 mod assets;
@@ -30,6 +31,7 @@ mod problem;
 mod server;
 mod sessions;
 mod token;
+mod unstalled;
 mod work;
 mod ws;
 

@@ -1,6 +1,7 @@
 //! Sockets: loopback only, and not too many connections (brief 11 F-1, F-7).
 
-use axum::Router;
+use crate::unstalled::Unstalled;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -10,7 +11,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Port that is tried first, when none is asked for.
 pub const DEFAULT_PORT: u16 = 5200;
@@ -59,6 +60,11 @@ fn on_both(port: u16) -> io::Result<(u16, Vec<TcpListener>)> {
     }
 }
 
+/// One of the connections that there may be. Every request of a connection has it; a WebSocket holds it for as long as it
+/// is open, which is longer than HTTP goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection(#[expect(dead_code, reason = "it is held")] Arc<OwnedSemaphorePermit>);
+
 /// Answers the connections of a listener until `stop` says so.
 pub(crate) async fn accept(
     listener: TcpListener,
@@ -83,10 +89,10 @@ pub(crate) async fn accept(
         }
         let (router, stop) = (router.clone(), stop.clone());
         match connections.clone().try_acquire_owned() {
-            Ok(permit) => drop(tokio::spawn(async move {
-                let _permit = permit;
-                serve(stream, router, stop).await;
-            })),
+            Ok(permit) => {
+                let connection = Connection(Arc::new(permit));
+                drop(tokio::spawn(serve(stream, router.layer(Extension(connection)), stop)));
+            }
             Err(_) => drop(tokio::spawn(refuse(stream))),
         }
     }
@@ -102,6 +108,12 @@ pub(crate) fn connections() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(CONNECTIONS_MAX))
 }
 
+/// Waits until no connection is open any more, for as long as the last answers may take.
+pub(crate) async fn all_closed(connections: &Semaphore) {
+    // Those that take longer are cut off.
+    let _ = tokio::time::timeout(LAST_ANSWERS, connections.acquire_many(CONNECTIONS_MAX as u32)).await;
+}
+
 fn is_loopback(peer: SocketAddr) -> bool {
     match peer.ip() {
         IpAddr::V4(ip) => ip.is_loopback(),
@@ -114,8 +126,8 @@ async fn serve(stream: TcpStream, router: Router, mut stop: watch::Receiver<bool
     let _ = stream.set_nodelay(true);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-    let connection =
-        http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).with_upgrades();
+    let stream = TokioIo::new(Unstalled::new(stream));
+    let connection = http.serve_connection(stream, TowerToHyperService::new(router)).with_upgrades();
     let mut connection = pin!(connection);
     // What a broken connection says interests nobody: the other side is gone.
     tokio::select! {

@@ -93,6 +93,8 @@ impl From<SessionError> for Problem {
         let (status, code) = match &error {
             SessionError::Filter(fault) => return Self::from(fault.clone()),
             SessionError::Cancelled => return Self::cancelled(),
+            SessionError::Cut(_) => (StatusCode::INSUFFICIENT_STORAGE, "unwritable"),
+            SessionError::NoRoom => (StatusCode::CONFLICT, "busy"),
             SessionError::NotReady => (StatusCode::CONFLICT, "not-ready"),
             SessionError::Failed(_) => (StatusCode::UNPROCESSABLE_ENTITY, "index-failed"),
             SessionError::Index(_) => (StatusCode::INTERNAL_SERVER_ERROR, "index-failed"),

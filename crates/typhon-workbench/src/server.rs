@@ -1,5 +1,6 @@
 //! The server as a whole: bound, filled with files, run until somebody ends it.
 
+use crate::answers::Answers;
 use crate::app::App;
 use crate::assets::Assets;
 use crate::paths::Paths;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::NamedTempFile;
 use tokio::sync::watch;
-use typhon_analysis::session::{SessionError, SessionOptions};
+use typhon_analysis::session::{Memory, SessionError, SessionOptions};
 
 /// Threads that talk to browsers; they do no work that takes time.
 const NETWORK_THREADS: usize = 2;
@@ -25,8 +26,6 @@ const NETWORK_THREADS: usize = 2;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Looks between two looks at the files.
 const FILES_EVERY: u32 = 10;
-/// Part of the memory, as a divisor, that indexing may use: the rest is for answers and for what stays of the index.
-const INDEX_SHARE: usize = 2;
 /// Time for work that is under way when the server ends.
 const LAST_WORK: Duration = Duration::from_millis(500);
 
@@ -79,6 +78,9 @@ pub enum ServerError {
     /// Too many files.
     #[error("at most 64 files can be open at a time")]
     TooManyFiles,
+    /// The files that are open take all memory.
+    #[error("the files that are open take all memory; open fewer, or allow more with --memory")]
+    NoRoom,
     /// A file cannot be opened.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -107,7 +109,7 @@ impl Server {
         let (port, listeners) = net::listen(options.port, options.first_port)
             .map_err(|source| ServerError::Port { port, source })?;
         let sessions = SessionOptions {
-            memory_bytes: options.memory_bytes / INDEX_SHARE,
+            memory: Memory::new(options.memory_bytes),
             index_files: options.index_files,
             cache_dir: options.cache_folder.as_ref().map(|folder| folder.join("indexes")),
             ..SessionOptions::default()
@@ -116,6 +118,7 @@ impl Server {
             token,
             port,
             pool: Pool::new(),
+            answers: Answers::new(options.memory_bytes),
             sessions: Sessions::new(sessions),
             paths: Paths::new(root, &options.source_roots),
             assets,
@@ -138,6 +141,7 @@ impl Server {
         match self.app.sessions.open(&path) {
             Ok(_) => Ok(()),
             Err(OpenFault::TooMany) => Err(ServerError::TooManyFiles),
+            Err(OpenFault::NoRoom) => Err(ServerError::NoRoom),
             Err(OpenFault::Session(error)) => Err(error.into()),
         }
     }
@@ -192,6 +196,7 @@ impl Server {
             runtime.block_on(listening).map_err(io::Error::other)??;
         }
         self.app.sessions.all().iter().for_each(|opened| opened.session.cancel());
+        runtime.block_on(net::all_closed(&connections));
         runtime.shutdown_timeout(LAST_WORK);
         Ok(())
     }

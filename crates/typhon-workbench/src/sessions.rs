@@ -126,6 +126,7 @@ impl Sessions {
 
     /// Opens a file. One that is open and has not changed is not opened again; then the second value is false.
     pub(crate) fn open(&self, path: &Path) -> Result<(Arc<Opened>, bool), OpenFault> {
+        self.rest_some();
         let mut list = self.list();
         let known = list.open.values().find(|opened| {
             opened.session.path() == path
@@ -137,6 +138,10 @@ impl Sessions {
         }
         if list.open.len() >= SESSIONS_MAX {
             return Err(OpenFault::TooMany);
+        }
+        // What is left now has no file to rest in.
+        if self.options.memory.is_overfull() {
+            return Err(OpenFault::NoRoom);
         }
         let session = Session::open(path, self.options.clone())?;
         list.last_id += 1;
@@ -165,6 +170,21 @@ impl Sessions {
         self.list().open.values().cloned().collect()
     }
 
+    /// While more is kept than there is memory for, sessions rest, those first that nobody has asked for longest.
+    fn rest_some(&self) {
+        if !self.options.memory.is_overfull() {
+            return;
+        }
+        let mut all = self.all();
+        all.sort_by_key(|opened| opened.session.last_used());
+        for opened in all {
+            if !self.options.memory.is_overfull() {
+                return;
+            }
+            opened.session.rest();
+        }
+    }
+
     pub(crate) fn summaries(&self) -> Vec<Summary> {
         self.all().iter().map(|opened| opened.summary()).collect()
     }
@@ -180,6 +200,7 @@ impl Sessions {
 
     /// Tells what has changed since `told`, by session. Asks the file system when `looks_at_files`.
     pub(crate) fn tell_changes(&self, told: &mut BTreeMap<u32, Summary>, looks_at_files: bool) {
+        self.rest_some();
         let all = self.all();
         told.retain(|id, _| all.iter().any(|opened| opened.id == *id));
         for opened in all {
@@ -201,6 +222,8 @@ impl Sessions {
 pub(crate) enum OpenFault {
     #[error("64 files are open already")]
     TooMany,
+    #[error("the files that are open take all memory")]
+    NoRoom,
     #[error(transparent)]
     Session(#[from] SessionError),
 }
@@ -210,6 +233,10 @@ impl From<OpenFault> for Problem {
         match fault {
             OpenFault::TooMany => {
                 Self::new(StatusCode::CONFLICT, "busy", "64 files are open already").hint("close one first")
+            }
+            OpenFault::NoRoom => {
+                Self::new(StatusCode::CONFLICT, "busy", "the files that are open take all memory")
+                    .hint("close one first, or allow more with --memory")
             }
             OpenFault::Session(error) => error.into(),
         }

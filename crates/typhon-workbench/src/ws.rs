@@ -3,11 +3,13 @@
 //! The task of a connection owns the socket; what runs elsewhere hands it messages. An answer holds a permit until its
 //! last byte is written, so that a page that reads slowly has at most [`ANSWERS_MAX`] of them in memory.
 
+use crate::answers::Room;
 use crate::app::App;
-use crate::net::ended;
+use crate::net::{self, ended};
 use crate::problem::Problem;
 use crate::sessions::{Event, Opened, Summary};
 use crate::work::Weight;
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
@@ -22,7 +24,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use typhon_analysis::session::{Cancel, SessionError};
-use typhon_analysis::tile::TileRequest;
+use typhon_analysis::tile::{MAX_ANSWER_BYTES, TileRequest};
 
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 const HELLO_DEADLINE: Duration = Duration::from_secs(2);
@@ -59,13 +61,34 @@ struct Outgoing {
     /// Once thrown, the message is of no use any more.
     of: Option<Cancel>,
     /// Given back when the message is written.
-    _answer: Option<OwnedSemaphorePermit>,
+    _answer: Option<(Option<OwnedSemaphorePermit>, Room)>,
 }
 
 #[derive(Debug, Default)]
 struct View {
     session: Option<u32>,
-    running: Option<(u32, Cancel)>,
+    /// Newest request so far.
+    newest: Option<u32>,
+    /// The one that is being answered.
+    running: Option<Cancel>,
+    /// The one that comes next. Those between the two have been replaced before anybody began with them.
+    next: Option<TileRequest>,
+}
+
+impl View {
+    /// Nobody wants what is being answered any more.
+    fn cancel(&mut self) {
+        self.next = None;
+        if let Some(cancel) = &self.running {
+            cancel.cancel();
+        }
+    }
+}
+
+/// What has ended.
+enum Done {
+    Tiles { view_id: u16 },
+    Filter { request_id: u32 },
 }
 
 struct Connection {
@@ -74,12 +97,19 @@ struct Connection {
     answers: Arc<Semaphore>,
     views: HashMap<u16, View>,
     filters: HashMap<u32, (u32, Cancel)>,
-    tasks: JoinSet<Option<u32>>,
+    tasks: JoinSet<Done>,
 }
 
-pub(crate) async fn upgrade(State(app): State<Arc<App>>, upgrade: WebSocketUpgrade) -> Response {
+pub(crate) async fn upgrade(
+    State(app): State<Arc<App>>,
+    Extension(connection): Extension<net::Connection>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
     let limited = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
-    limited.on_upgrade(move |socket| run(app, socket))
+    limited.on_upgrade(move |socket| async move {
+        run(app, socket).await;
+        drop(connection);
+    })
 }
 
 async fn run(app: Arc<App>, mut socket: WebSocket) {
@@ -155,8 +185,11 @@ impl Connection {
                     Err(RecvError::Closed) => break,
                 },
                 Some(done) = self.tasks.join_next(), if !self.tasks.is_empty() => {
-                    if let Ok(Some(filter)) = done {
-                        self.filters.remove(&filter);
+                    match done {
+                        Ok(Done::Tiles { view_id }) => self.answered(view_id),
+                        Ok(Done::Filter { request_id }) => drop(self.filters.remove(&request_id)),
+                        // Tasks only wait for work, whose panics are answers.
+                        Err(_) => {}
                     }
                 }
                 () = ended(&mut stop) => {
@@ -165,7 +198,7 @@ impl Connection {
                 }
             }
         }
-        self.views.values().filter_map(|view| view.running.as_ref()).for_each(|(_, cancel)| cancel.cancel());
+        self.views.values_mut().for_each(View::cancel);
         self.filters.values().for_each(|(_, cancel)| cancel.cancel());
     }
 
@@ -212,9 +245,7 @@ impl Connection {
                 Ok(())
             }
             FromPage::Cancel { view_id } => {
-                if let Some((_, cancel)) = self.view(view_id)?.running.take() {
-                    cancel.cancel();
-                }
+                self.view(view_id)?.cancel();
                 Ok(())
             }
             FromPage::Filter { request_id, session, text } => {
@@ -246,42 +277,59 @@ impl Connection {
         }
     }
 
-    /// Answers a tile request; a newer one of the same view takes the place of older ones.
+    /// Takes a tile request; a newer one of the same view takes the place of older ones. However fast they come, there is
+    /// one task per view and one request that waits.
     fn tiles(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let request = TileRequest::decode(bytes).map_err(SessionError::from)?;
-        let (view_id, request_id) = (request.view, request.request_id);
-        let cancel = Cancel::new();
-        let view = self.view(view_id)?;
-        if let Some((running, older)) = &view.running {
-            if *running >= request_id {
-                return Ok(());
-            }
-            older.cancel();
+        let view = self.view(request.view)?;
+        if view.newest.is_some_and(|newest| newest >= request.request_id) {
+            return Ok(());
         }
-        view.running = Some((request_id, cancel.clone()));
+        view.newest = Some(request.request_id);
+        view.cancel();
+        match view.running {
+            Some(_) => view.next = Some(request),
+            None => self.answer(request),
+        }
+        Ok(())
+    }
+
+    /// A view has its answer, or has given it up.
+    fn answered(&mut self, view_id: u16) {
+        let Some(view) = self.views.get_mut(&view_id) else { return };
+        view.running = None;
+        if let Some(request) = view.next.take() {
+            self.answer(request);
+        }
+    }
+
+    /// Begins with the answer to a request.
+    fn answer(&mut self, request: TileRequest) {
+        let (view_id, request_id) = (request.view, request.request_id);
         let opened = match self.session_of(view_id) {
             Ok(opened) => opened,
-            Err(problem) => {
-                self.tell(tile_failed(request_id, view_id, &problem));
-                return Ok(());
-            }
+            Err(problem) => return self.tell(tile_failed(request_id, view_id, &problem)),
         };
+        let cancel = Cancel::new();
+        self.views.entry(view_id).or_default().running = Some(cancel.clone());
         let (app, out, answers) = (self.app.clone(), self.out.clone(), self.answers.clone());
         self.tasks.spawn(async move {
             let permit = answers.acquire_owned().await.ok();
-            let sender = Sender { out: out.clone(), cancel: cancel.clone(), held: Vec::new() };
+            let room = app.answers.room(MAX_ANSWER_BYTES).await;
+            let sender = Sender { out: out.clone(), cancel: cancel.clone(), held: Vec::new(), sent_bytes: 0 };
             let work = app.pool.run_with(Weight::Light, cancel.clone(), move |cancel| {
                 answer(&opened, &request, cancel, sender)
             });
-            let message = match work.await {
+            let (message, bytes) = match work.await {
                 Ok(last) => last,
-                Err(problem) if problem.code == "cancelled" => return None,
-                Err(problem) => tile_failed(request_id, view_id, &problem),
+                Err(problem) if problem.code == "cancelled" => return Done::Tiles { view_id },
+                Err(problem) => (tile_failed(request_id, view_id, &problem), 0),
             };
-            let _ = out.send(Outgoing { message, of: Some(cancel), _answer: permit });
-            None
+            // Messages are written in order: with the last one the whole answer is.
+            let answer = Some((permit, room.shrunk_to(bytes)));
+            let _ = out.send(Outgoing { message, of: Some(cancel), _answer: answer });
+            Done::Tiles { view_id }
         });
-        Ok(())
     }
 
     fn filter(&mut self, request_id: u32, session: &str, filter: String) {
@@ -322,7 +370,7 @@ impl Connection {
                 Err(problem) => filter_failed(request_id, &problem),
             };
             let _ = out.send(Outgoing { message, of: None, _answer: None });
-            Some(request_id)
+            Done::Filter { request_id }
         });
     }
 }
@@ -353,17 +401,19 @@ struct Sender {
     out: mpsc::UnboundedSender<Outgoing>,
     cancel: Cancel,
     held: Vec<u8>,
+    sent_bytes: usize,
 }
 
-/// Makes the frames of an answer, hands on all messages but the last and returns that.
+/// Makes the frames of an answer, hands on all messages but the last and returns that, with the bytes of all.
 fn answer(
     opened: &Opened,
     request: &TileRequest,
     cancel: &Cancel,
     mut sender: Sender,
-) -> Result<Message, Problem> {
+) -> Result<(Message, usize), Problem> {
     opened.session.tiles(request, cancel, |tile| {
         if sender.held.len() + tile.encoded_bytes() > MESSAGE_BYTES && !sender.held.is_empty() {
+            sender.sent_bytes += sender.held.len();
             let message = Message::Binary(Bytes::from(std::mem::take(&mut sender.held)));
             let sent = sender.out.send(Outgoing { message, of: Some(sender.cancel.clone()), _answer: None });
             if sent.is_err() {
@@ -373,7 +423,8 @@ fn answer(
         }
         tile.encode(&mut sender.held);
     })?;
-    Ok(Message::Binary(Bytes::from(sender.held)))
+    let bytes = sender.sent_bytes + sender.held.len();
+    Ok((Message::Binary(Bytes::from(sender.held)), bytes))
 }
 
 struct Progress {

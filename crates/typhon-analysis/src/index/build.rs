@@ -15,6 +15,7 @@ use super::time::TimeBase;
 use super::{Index, Totals};
 use crate::clock::Clock;
 use crate::survey::SurveyCollector;
+use crate::ticks::MAX_TICKS;
 use std::collections::BTreeMap;
 use std::io;
 use typhon_trace::reader::{BlockSummary, Outcome};
@@ -85,7 +86,9 @@ impl Builder {
         let room = GC_EVENTS_MAX - self.gc.len();
         self.gc_not_kept += scan.gc.len().saturating_sub(room) as u64;
         self.gc.extend(scan.gc.into_iter().take(room));
-        self.tick_ends.extend(scan.tick_ends);
+        // Those of ticks that are not told apart would change nothing.
+        let room = MAX_TICKS.saturating_sub(self.tick_ends.len());
+        self.tick_ends.extend(scan.tick_ends.into_iter().take(room));
         self.markers.extend(scan.markers);
         self.capped.merge(&scan.capped);
         scan.kinds.into_iter().for_each(|(kind, count)| self.kinds[usize::from(kind)] += count);

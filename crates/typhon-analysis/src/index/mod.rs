@@ -42,6 +42,7 @@ pub(crate) mod notices;
 pub(crate) mod packed;
 pub(crate) mod preview;
 pub(crate) mod pyramid;
+mod resident;
 pub(crate) mod row;
 pub(crate) mod rows;
 pub(crate) mod scan;

@@ -1,5 +1,6 @@
 //! Where the packed bytes of an index are: in memory, or in a file that is read in pieces.
 
+use crate::session::memory::{Held, Pool};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +17,11 @@ pub(crate) struct Piece {
 /// Packed bytes that do not change any more.
 #[derive(Debug)]
 pub(crate) enum Store {
-    Memory(Vec<u8>),
+    /// With the memory taken for it.
+    Memory {
+        bytes: Vec<u8>,
+        _held: Held,
+    },
     File(File),
 }
 
@@ -32,7 +37,7 @@ pub(crate) trait Pieces {
 impl Pieces for Store {
     fn read(&self, piece: Piece, buffer: &mut Vec<u8>) -> io::Result<()> {
         match self {
-            Self::Memory(bytes) => read_exactly(bytes, piece, buffer),
+            Self::Memory { bytes, .. } => read_exactly(bytes, piece, buffer),
             Self::File(file) => read_exactly(file, piece, buffer),
         }
     }
@@ -70,6 +75,9 @@ pub(crate) fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the index is damaged")
 }
 
+/// Memory is taken in steps of so much.
+const MEMORY_STEP_BYTES: usize = 64 << 10;
+
 /// Takes pieces from several threads.
 #[derive(Debug)]
 pub(crate) struct StoreWriter {
@@ -84,15 +92,15 @@ struct State {
 
 #[derive(Debug)]
 enum Target {
-    /// With the bytes that may be held.
-    Memory(Vec<u8>, usize),
+    /// With the memory taken for it, and how much may be taken in all by everybody.
+    Memory(Vec<u8>, Held, usize),
     File(io::BufWriter<File>),
 }
 
 impl Pieces for StoreWriter {
     fn read(&self, piece: Piece, buffer: &mut Vec<u8>) -> io::Result<()> {
         match &mut self.lock().target {
-            Target::Memory(bytes, _) => read_exactly(bytes, piece, buffer),
+            Target::Memory(bytes, ..) => read_exactly(bytes, piece, buffer),
             Target::File(file) => {
                 file.flush()?;
                 read_exactly(file.get_ref(), piece, buffer)
@@ -102,14 +110,17 @@ impl Pieces for StoreWriter {
 }
 
 impl StoreWriter {
-    /// Keeps everything in memory.
+    /// Keeps everything in memory, for something small that goes soon.
     pub(crate) fn in_memory() -> Self {
-        Self::in_memory_up_to(usize::MAX)
+        Self::in_memory_of(&Pool::new(usize::MAX), usize::MAX)
     }
 
-    /// Keeps everything in memory, or in a temporary file once it is more than `limit` bytes.
-    pub(crate) fn in_memory_up_to(limit: usize) -> Self {
-        Self { state: Mutex::new(State { target: Target::Memory(Vec::new(), limit), length: 0 }) }
+    /// Keeps everything in memory of a pool, or in a temporary file once more than `limit` bytes of the pool would be
+    /// taken.
+    pub(crate) fn in_memory_of(pool: &Pool, limit: usize) -> Self {
+        Self {
+            state: Mutex::new(State { target: Target::Memory(Vec::new(), pool.held(), limit), length: 0 }),
+        }
     }
 
     /// Writes to a file, from `offset` on.
@@ -130,15 +141,16 @@ impl StoreWriter {
         let crc = crc32c::crc32c(bytes);
         let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
         let mut state = self.lock();
-        if let Target::Memory(held, limit) = &mut state.target
-            && held.len() + bytes.len() > *limit
+        if let Target::Memory(kept, held, limit) = &mut state.target
+            && kept.len() + bytes.len() > held.bytes()
+            && !held.grow(bytes.len().max(MEMORY_STEP_BYTES), *limit)
         {
             let mut file = io::BufWriter::with_capacity(1 << 20, tempfile::tempfile()?);
-            file.write_all(held)?;
+            file.write_all(kept)?;
             state.target = Target::File(file);
         }
         match &mut state.target {
-            Target::Memory(held, _) => held.extend_from_slice(bytes),
+            Target::Memory(kept, ..) => kept.extend_from_slice(bytes),
             Target::File(file) => file.write_all(bytes)?,
         }
         let piece = Piece { offset: state.length, bytes: length, crc };
@@ -158,7 +170,11 @@ impl StoreWriter {
     pub(crate) fn finish(self) -> io::Result<(Store, u64)> {
         let State { target, length } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let store = match target {
-            Target::Memory(bytes, _) => Store::Memory(bytes),
+            Target::Memory(mut bytes, mut held, _) => {
+                bytes.shrink_to_fit();
+                held.shrink_to(bytes.len());
+                Store::Memory { bytes, _held: held }
+            }
             Target::File(file) => Store::File(file.into_inner().map_err(|error| error.into_error())?),
         };
         Ok((store, length))

@@ -76,6 +76,11 @@ impl TickTable {
         Self { ticks, p95_ns }
     }
 
+    /// About so many bytes.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        size_of_val(self.ticks.as_slice())
+    }
+
     /// The ticks that begin in a range.
     pub(crate) fn starting_in(&self, range_ns: &std::ops::Range<u64>) -> &[Tick] {
         let first = self.ticks.partition_point(|tick| tick.start_ns < range_ns.start);

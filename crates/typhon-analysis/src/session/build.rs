@@ -1,5 +1,7 @@
 //! Indexing in the background: from a sidecar, or from the blocks with a sidecar as result.
 
+use super::memory::Held;
+use super::resting::{Ready, Sidecar};
 use super::{Outcome, SessionError, SessionOptions, Shared};
 use crate::clock::Clock;
 use crate::index::Index;
@@ -8,9 +10,9 @@ use crate::index::preview::Preview;
 use crate::index::scan::Scanner;
 use crate::index::store::StoreWriter;
 use crate::pipeline::map_blocks;
-use crate::sidecar::{self, Fingerprint};
+use crate::sidecar::{self, Fingerprint, cache, unfinished};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -18,10 +20,13 @@ use std::{fs, io, thread};
 use tempfile::NamedTempFile;
 use typhon_trace::reader::{BlockBuffer, BlockFeed, ReadOptions};
 
-/// Part of the memory, as a divisor, for items that wait to be sorted. Sorting takes half as much again.
+/// Memory that a byte of a file takes while it is indexed, about: its records wait in it to be sorted.
+const INDEXING_BYTES_PER_BYTE: usize = 8;
+/// The least memory for indexing a file, if there is so much: blocks that are being decoded take up to this as well.
+const INDEXING_LEAST_BYTES: usize = 16 << 20;
+/// Part of the memory for indexing, as a divisor, for items that wait to be sorted: the lists of them may have room for
+/// twice as many.
 const SORT_SHARE: usize = 2;
-/// Part of the memory for pieces of an index that has no file.
-const STORE_SHARE: usize = 4;
 
 impl Shared {
     /// Runs on a thread of its own.
@@ -47,8 +52,8 @@ impl Shared {
         for place in &places {
             // One that cannot be read is as good as none.
             if let Ok(Some(index)) = sidecar::load(place, &fingerprint, clock) {
-                self.keep_sidecar(place.clone());
-                self.publish(Outcome::Ready(Arc::new(index)));
+                self.keep_sidecar(place, &fingerprint);
+                self.publish_index(Arc::new(index));
                 return Ok(());
             }
         }
@@ -64,9 +69,11 @@ impl Shared {
     }
 
     fn index_temporarily(&self, options: &SessionOptions, clock: Clock) -> Result<(), SessionError> {
-        let store = StoreWriter::in_memory_up_to(options.memory_bytes / STORE_SHARE);
+        // The other half is for what has no file to go to.
+        let kept = &options.memory.kept;
+        let store = StoreWriter::in_memory_of(kept, kept.limit() / 2);
         let (index, _) = self.index_blocks(options, clock, store)?;
-        self.publish(Outcome::Ready(Arc::new(index)));
+        self.publish_index(Arc::new(index));
         Ok(())
     }
 
@@ -83,19 +90,19 @@ impl Shared {
         if is_cache {
             fs::create_dir_all(folder)?;
         }
-        let mut file = tempfile::Builder::new().prefix(".typhon-index-").tempfile_in(folder)?;
+        let mut file = unfinished::create(folder)?;
         let store = StoreWriter::to_file(file.reopen()?, sidecar::HEADER_BYTES as u64)?;
         let (index, pieces_end) = self.index_blocks(options, clock, store)?;
         let index = Arc::new(index);
         // Nobody has to wait for the disk.
-        self.publish(Outcome::Ready(index.clone()));
+        self.publish_index(index.clone());
         let kept = self.complete(&mut file, pieces_end, &index, fingerprint);
         match kept.and_then(|()| file.persist(place).map_err(|error| error.error)) {
-            Ok(_) => self.keep_sidecar(place.to_owned()),
+            Ok(_) => self.keep_sidecar(place, fingerprint),
             Err(error) => self.remark(format!("the index was not kept in {}: {error}", place.display())),
         }
         if is_cache {
-            remove_oldest(folder, options.cache_bytes, place);
+            cache::remove_oldest(folder, options.cache_bytes, place);
         }
         Ok(())
     }
@@ -122,7 +129,8 @@ impl Shared {
     ) -> Result<(Index, u64), SessionError> {
         let scanner = Scanner { clock, own_dialect: self.trace.header().is_typhon_dialect() };
         let feed = BlockFeed::from_file(self.trace.data(), ReadOptions::default())?;
-        let mut builder = Builder::new(options.memory_bytes / SORT_SHARE);
+        let room = self.room(options)?;
+        let mut builder = Builder::new(room.bytes() / SORT_SHARE);
         let (mut preview, mut published) = (Preview::default(), Instant::now());
         let scan = || move |block: &BlockBuffer| scanner.scan(block);
         let outcome = map_blocks(feed, options.pipeline, scan, |block| {
@@ -142,43 +150,31 @@ impl Shared {
         Ok(builder.finish(&outcome, clock, store)?)
     }
 
+    /// Memory for indexing. A large file leaves a quarter for those that come after it, and waits for as much.
+    fn room(&self, options: &SessionOptions) -> Result<Held, SessionError> {
+        let pool = &options.memory.indexing;
+        let bytes = usize::try_from(self.file_bytes).unwrap_or(usize::MAX);
+        let wanted = bytes.saturating_mul(INDEXING_BYTES_PER_BYTE).max(INDEXING_LEAST_BYTES);
+        pool.take(wanted.min(pool.limit() / 4), wanted.min(pool.limit() / 4 * 3), &self.cancel)
+    }
+
     /// Previews copy the ticks, so they become rarer with their number.
     fn preview_pause(&self, options: &SessionOptions, builder: &Builder) -> Duration {
         let events: u64 = builder.kinds[usize::from(typhon_trace::registry::id::TICK_START)];
         options.preview_pause.saturating_mul(1 + (events / 100_000) as u32)
     }
 
-    fn keep_sidecar(&self, place: PathBuf) {
-        *self.sidecar.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(place);
+    fn publish_index(&self, index: Arc<Index>) {
+        self.publish(Outcome::Ready(Ready::new(index, &self.memory)));
+    }
+
+    fn keep_sidecar(&self, place: &Path, fingerprint: &Fingerprint) {
+        let kept = Sidecar { path: place.to_owned(), fingerprint: *fingerprint };
+        *self.sidecar.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(kept);
     }
 
     pub(super) fn remark(&self, text: String) {
         self.remarks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(text);
-    }
-}
-
-/// Removes the indexes of a cache directory that have not been written for the longest time, until the rest fits.
-/// Failing to is no failure: the next one tries again.
-fn remove_oldest(folder: &Path, limit_bytes: u64, newest: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let is_index = |path: &Path| path.extension().is_some_and(|of| of == "typhon-index") && path != newest;
-    let mut files: Vec<(std::time::SystemTime, u64, PathBuf)> = entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let data = fs::metadata(&path).ok().filter(|_| is_index(&path))?;
-            Some((data.modified().ok()?, data.len(), path))
-        })
-        .collect();
-    files.sort();
-    let newest_bytes = fs::metadata(newest).map_or(0, |data| data.len());
-    let mut total = files.iter().fold(newest_bytes, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
-    for (_, bytes, path) in files {
-        if total <= limit_bytes {
-            break;
-        }
-        if fs::remove_file(path).is_ok() {
-            total = total.saturating_sub(bytes);
-        }
     }
 }
 

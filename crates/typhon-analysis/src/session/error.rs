@@ -33,6 +33,12 @@ pub enum SessionError {
     /// The call was cancelled, or indexing was.
     #[error("cancelled")]
     Cancelled,
+    /// Other filters and open files have taken the memory for filters.
+    #[error("there is no memory left for another filter; close other files, or allow more with --memory")]
+    NoRoom,
+    /// A part of the trace could not be written.
+    #[error("the part cannot be written: {0}")]
+    Cut(String),
     /// There is no such lane, row, event or filter.
     #[error("there is no {what}")]
     Unknown {

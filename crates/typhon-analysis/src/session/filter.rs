@@ -5,6 +5,7 @@
 //! a filtered tile is made exactly as an unfiltered one, and rows do not move.
 
 use super::event::RelatedSpan;
+use super::memory::Held;
 use super::{Cancel, Place, Session, SessionError, Shared};
 use crate::facts::{RecordFacts, TraceContext};
 use crate::filter::{self, Filter};
@@ -24,18 +25,40 @@ use typhon_trace::record::{Record, RecordWalk};
 
 /// Filters of a session that can be in use at a time. The oldest one gives way.
 pub const MAX_FILTERS: usize = 8;
-/// Matches whose rows are kept in memory; more go to a temporary file. About eight bytes each.
-const MATCHES_IN_MEMORY: u64 = 4 << 20;
 
 /// The matches of a filter.
 #[derive(Debug)]
 pub(crate) struct Filtered {
     pub(crate) id: u16,
-    /// By record number of the file.
-    bits: Vec<u64>,
+    bits: Bits,
     pub(crate) count: u64,
     pub(crate) lanes: Vec<FilteredLane>,
     pub(crate) store: Store,
+    _heads: Held,
+}
+
+/// A bit per record number of the file, and the memory that they take.
+#[derive(Debug)]
+struct Bits {
+    words: Vec<u64>,
+    _held: Held,
+}
+
+impl Bits {
+    #[inline]
+    fn get(&self, ordinal: u64) -> bool {
+        self.words.get((ordinal / 64) as usize).is_some_and(|word| word >> (ordinal % 64) & 1 != 0)
+    }
+
+    fn set(&mut self, ordinal: u64) {
+        if let Some(word) = self.words.get_mut((ordinal / 64) as usize) {
+            *word |= 1 << (ordinal % 64);
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
 }
 
 /// The matches in a lane.
@@ -66,7 +89,7 @@ pub enum Direction {
 impl Filtered {
     #[inline]
     pub(crate) fn matches(&self, ordinal: u64) -> bool {
-        self.bits.get((ordinal / 64) as usize).is_some_and(|word| word >> (ordinal % 64) & 1 != 0)
+        self.bits.get(ordinal)
     }
 }
 
@@ -74,7 +97,8 @@ impl Session {
     /// Evaluates a filter over the whole trace. `progress` gets the bytes of the file that are done.
     ///
     /// # Errors
-    /// When the text is no filter, the index is not ready, the file cannot be read, or cancelled.
+    /// When the text is no filter, the index is not ready, the file cannot be read, there is no memory left, or
+    /// cancelled.
     pub fn add_filter(
         &self,
         text: &str,
@@ -84,9 +108,8 @@ impl Session {
         let filter = filter::parse(text)?;
         let index = self.index()?;
         let bits = self.shared.evaluate(&index, &filter, cancel, progress)?;
-        let count = bits.iter().map(|word| u64::from(word.count_ones())).sum();
-        let filtered = Filtered { id: 0, bits, count, lanes: Vec::new(), store: Store::Memory(Vec::new()) };
-        let filtered = select(&index, filtered, cancel)?;
+        let count = bits.count();
+        let filtered = self.shared.select(&index, bits, count, cancel)?;
         let mut filters = self.shared.filters();
         let id = filters.next_id();
         if filters.kept.len() == MAX_FILTERS {
@@ -159,14 +182,58 @@ impl Shared {
         filter: &Filter,
         cancel: &Cancel,
         progress: impl FnMut(u64),
-    ) -> Result<Vec<u64>, SessionError> {
+    ) -> Result<Bits, SessionError> {
         let matcher = Matcher { index, filter, context: self.context(index) };
-        let bits = vec![0u64; index.blocks.records.div_ceil(64) as usize];
+        let bits = self.bits(index.blocks.records)?;
         let mut run = Evaluation { index, bits, cancel, progress };
         let feed = BlockFeed::from_file(self.trace.data(), ReadOptions::default())?;
         let is_whole =
             if filter.needs_places() { run.placed(feed, &matcher)? } else { run.direct(feed, &matcher)? };
         if is_whole { Ok(run.bits) } else { Err(SessionError::Cancelled) }
+    }
+}
+
+impl Shared {
+    /// Room for a bit per record. Older filters give way, the oldest first.
+    fn bits(&self, records: u64) -> Result<Bits, SessionError> {
+        let words = records.div_ceil(64) as usize;
+        loop {
+            if let Some(held) = self.memory.kept.try_take(words * size_of::<u64>()) {
+                return Ok(Bits { words: vec![0; words], _held: held });
+            }
+            let mut filters = self.filters();
+            if filters.kept.is_empty() {
+                return Err(SessionError::NoRoom);
+            }
+            filters.kept.remove(0);
+        }
+    }
+
+    /// The rows of the matches.
+    fn select(
+        &self,
+        index: &Index,
+        bits: Bits,
+        count: u64,
+        cancel: &Cancel,
+    ) -> Result<Filtered, SessionError> {
+        let kept = &self.memory.kept;
+        let store = StoreWriter::in_memory_of(kept, kept.limit() / 2);
+        let select = |row: &Row| {
+            cancel.check()?;
+            Ok::<_, SessionError>(match count {
+                0 => Row { is_indexed: true, groups: Vec::new(), pyramid: None, ..*row },
+                _ => select_row(index, row, &bits, &store)?,
+            })
+        };
+        let mut lanes = Vec::with_capacity(index.lanes.len());
+        for Lane { rows, instants, .. } in &index.lanes {
+            let rows = rows.iter().map(select).collect::<Result<_, _>>()?;
+            lanes.push(FilteredLane { rows, instants: select(instants)? });
+        }
+        let rows = lanes.iter().flat_map(|lane| lane.rows.iter().chain([&lane.instants]));
+        let heads = kept.take_anyway(rows.map(Row::resident_bytes).sum());
+        Ok(Filtered { id: 0, bits, count, lanes, store: store.finish()?.0, _heads: heads })
     }
 }
 
@@ -195,7 +262,7 @@ impl Matcher<'_> {
 /// One pass over the records of the file.
 struct Evaluation<'i, P> {
     index: &'i Index,
-    bits: Vec<u64>,
+    bits: Bits,
     cancel: &'i Cancel,
     progress: P,
 }
@@ -215,7 +282,7 @@ impl<P: FnMut(u64)> Evaluation<'_, P> {
             if block.delivered
                 && let Some(first) = self.first_event(&block.summary)
             {
-                block.payload.into_iter().for_each(|at| self.set(first + u64::from(at)));
+                block.payload.into_iter().for_each(|at| self.bits.set(first + u64::from(at)));
             }
             Ok::<_, SessionError>(self.step(&block.summary))
         })?;
@@ -251,7 +318,7 @@ impl<P: FnMut(u64)> Evaluation<'_, P> {
             for (record, ordinal) in RecordWalk::new(&bytes).zip(first..) {
                 let place = record.span().and_then(|_| places.next());
                 if matcher.passes(&record, place) {
-                    self.set(ordinal);
+                    self.bits.set(ordinal);
                 }
             }
         }
@@ -263,47 +330,21 @@ impl<P: FnMut(u64)> Evaluation<'_, P> {
         Some(place.first_record + u64::from(summary.leading_markers()))
     }
 
-    fn set(&mut self, ordinal: u64) {
-        if let Some(word) = self.bits.get_mut((ordinal / 64) as usize) {
-            *word |= 1 << (ordinal % 64);
-        }
-    }
-
     fn step(&mut self, summary: &BlockSummary) -> ControlFlow<()> {
         (self.progress)(summary.entry.end());
         if self.cancel.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-/// Fills in the rows of the matches.
-fn select(index: &Index, filtered: Filtered, cancel: &Cancel) -> Result<Filtered, SessionError> {
-    let store = match filtered.count > MATCHES_IN_MEMORY {
-        true => StoreWriter::to_file(tempfile::tempfile()?, 0)?,
-        false => StoreWriter::in_memory(),
-    };
-    let mut lanes = Vec::with_capacity(index.lanes.len());
-    for Lane { rows, instants, .. } in &index.lanes {
-        let select = |row: &Row| {
-            cancel.check()?;
-            Ok::<_, SessionError>(select_row(index, row, &filtered, &store)?)
-        };
-        let rows = rows.iter().map(select).collect::<Result<_, _>>()?;
-        lanes.push(FilteredLane { rows, instants: select(instants)? });
-    }
-    Ok(Filtered { lanes, store: store.finish()?.0, ..filtered })
-}
-
-fn select_row(index: &Index, row: &Row, filtered: &Filtered, store: &StoreWriter) -> io::Result<Row> {
+fn select_row(index: &Index, row: &Row, bits: &Bits, store: &StoreWriter) -> io::Result<Row> {
     let mut writer = RowWriter::default();
     writer.row =
         Row { is_overflow: row.is_overflow, is_shared: row.is_shared, is_indexed: true, ..Row::default() };
     let mut reader = GroupReader::default();
-    if filtered.count > 0 {
-        for head in &row.groups {
-            for (entry, reference) in reader.read(&index.store, head)?.iter().zip(head.first_index..) {
-                if filtered.matches(entry.reference) {
-                    writer.push(Entry { reference, ..*entry }, index.time, store)?;
-                }
+    for head in &row.groups {
+        for (entry, reference) in reader.read(&index.store, head)?.iter().zip(head.first_index..) {
+            if bits.get(entry.reference) {
+                writer.push(Entry { reference, ..*entry }, index.time, store)?;
             }
         }
     }

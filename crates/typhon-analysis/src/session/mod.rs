@@ -13,29 +13,34 @@
 //! - No call returns everything: lists are paged or limited.
 
 mod build;
+mod cut;
 mod error;
 mod event;
 mod filter;
+pub(crate) mod memory;
 mod meta;
+mod resting;
 mod select;
 mod tiles;
 
 pub use error::SessionError;
 pub use event::{EventDetail, FieldValue, FieldView, Place, RelatedSpan, Siblings};
 pub use filter::{Direction, FilterInfo, MAX_FILTERS};
+pub use memory::Memory;
 pub use meta::{Axis, LaneInfo, Meta, TickRange};
 pub use select::{SelectionStats, SpanOrder, TopSpan};
 
-use crate::beside::trace_of;
+use crate::beside::{open_regular, trace_of};
 use crate::facts::TraceContext;
 use crate::index::Index;
 use crate::pipeline::PipelineOptions;
+use resting::{Ready, Resting, Sidecar};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use typhon_trace::reader::{ReadAt, TraceFile};
 
 /// A switch that stops a long call. Clones share it.
@@ -68,8 +73,8 @@ impl Cancel {
 pub struct SessionOptions {
     /// How blocks are read and decoded.
     pub pipeline: PipelineOptions,
-    /// Memory that indexing may use for what grows with the file; the rest goes to temporary files.
-    pub memory_bytes: usize,
+    /// Memory that all sessions with clones of these options share.
+    pub memory: Memory,
     /// Keep the index in a file, and use one that is there.
     pub index_files: bool,
     /// Files smaller than this are indexed each time: it takes less time than it is worth a file.
@@ -89,7 +94,7 @@ impl Default for SessionOptions {
     fn default() -> Self {
         Self {
             pipeline: PipelineOptions::default(),
-            memory_bytes: 256 << 20,
+            memory: Memory::new(512 << 20),
             index_files: true,
             index_min_bytes: 16 << 20,
             cache_dir: None,
@@ -163,6 +168,8 @@ pub(crate) struct Shared {
     file_bytes: u64,
     opened_modified: Option<std::time::SystemTime>,
     answer_time: Duration,
+    memory: Memory,
+    last_used: Mutex<Instant>,
     cancel: Cancel,
     bytes_done: AtomicU64,
     generation: AtomicU32,
@@ -171,15 +178,17 @@ pub(crate) struct Shared {
     is_idle: AtomicBool,
     filters: Mutex<filter::Filters>,
     /// Where the index is kept.
-    sidecar: Mutex<Option<PathBuf>>,
+    sidecar: Mutex<Option<Sidecar>>,
     remarks: Mutex<Vec<String>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Outcome {
     /// With what can be shown so far.
     Opening(Option<Arc<Index>>),
-    Ready(Arc<Index>),
+    Ready(Ready),
+    /// Ready, but the index is in its file only.
+    Resting(Resting),
     Failed(String),
     Cancelled,
 }
@@ -192,7 +201,7 @@ impl Session {
     /// notices.
     pub fn open(path: &Path, options: SessionOptions) -> Result<Self, SessionError> {
         let in_path = |source| SessionError::Open { path: path.to_owned(), source };
-        let file = File::open(path).map_err(in_path)?;
+        let file = open_regular(path).map_err(in_path)?;
         let data = file.metadata().map_err(in_path)?;
         let opened_modified = data.modified().ok();
         let trace = trace_of(file, path)?;
@@ -202,6 +211,8 @@ impl Session {
             trace,
             opened_modified,
             answer_time: options.answer_time,
+            memory: options.memory.clone(),
+            last_used: Mutex::new(Instant::now()),
             cancel: Cancel::new(),
             bytes_done: AtomicU64::new(0),
             generation: AtomicU32::new(1),
@@ -227,7 +238,7 @@ impl Session {
                 bytes_done: self.shared.bytes_done.load(Ordering::Relaxed),
                 bytes_total: self.shared.file_bytes,
             },
-            Outcome::Ready(_) => State::Ready,
+            Outcome::Ready(_) | Outcome::Resting(_) => State::Ready,
             Outcome::Failed(reason) => State::Failed(reason.clone()),
             Outcome::Cancelled => State::Cancelled,
         }
@@ -307,13 +318,13 @@ impl Session {
 
     /// Where the index is kept, if it is.
     pub fn index_path(&self) -> Option<PathBuf> {
-        self.shared.sidecar.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.sidecar().map(|kept| kept.path)
     }
 
     /// Removes the file of an index that turned out to be damaged, so that the next session builds it anew.
     fn discard_index(&self) {
         let kept = self.shared.sidecar.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(path) = kept {
+        if let Some(Sidecar { path, .. }) = kept {
             let removed = std::fs::remove_file(&path);
             let outcome = removed
                 .map_or_else(|error| format!("cannot be removed: {error}"), |()| "was removed".to_owned());
@@ -330,8 +341,17 @@ impl Session {
     }
 
     fn index(&self) -> Result<Arc<Index>, SessionError> {
-        match &*self.shared.lock() {
-            Outcome::Ready(index) => Ok(index.clone()),
+        let mut outcome = self.shared.lock();
+        if let Outcome::Resting(resting) = &*outcome {
+            let woken = self.shared.wake(resting);
+            *outcome = woken;
+        }
+        match &*outcome {
+            Outcome::Ready(ready) => {
+                self.shared.touch();
+                Ok(ready.index.clone())
+            }
+            Outcome::Resting(_) => Err(SessionError::NotReady),
             Outcome::Opening(_) => Err(SessionError::NotReady),
             Outcome::Failed(reason) => Err(SessionError::Failed(reason.clone())),
             Outcome::Cancelled => Err(SessionError::Cancelled),
@@ -352,6 +372,10 @@ impl Drop for Session {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Outcome> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sidecar(&self) -> Option<Sidecar> {
+        self.sidecar.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn filters(&self) -> MutexGuard<'_, filter::Filters> {

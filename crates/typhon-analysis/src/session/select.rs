@@ -8,7 +8,9 @@ use crate::gc::GcSummary;
 use crate::index::group::{Entry, GroupReader};
 use crate::index::lane::Lane;
 use crate::index::{Index, Name, gc};
-use crate::stats::{GroupBy, Row, RowData, finish_rows, thread_label};
+use crate::stats::{
+    CHECK_SPANS, GroupBy, Row, RowData, StatsLimits, bound_exact_durations, finish_rows, thread_label,
+};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
@@ -84,6 +86,7 @@ impl Session {
             group_by,
             rows: HashMap::new(),
             by_name: HashMap::new(),
+            unchecked: 0,
         };
         for (number, lane) in index.threads() {
             walk_lane(&index, lane, window, cancel, |_, entry, self_ticks| {
@@ -190,6 +193,8 @@ struct Table<'i> {
     rows: HashMap<String, RowData>,
     /// The text of a name or, by thread, of a lane; `None` for what does not enter a row.
     by_name: HashMap<u32, Option<String>>,
+    /// Spans since the rows' memory was last looked at.
+    unchecked: usize,
 }
 
 impl Table<'_> {
@@ -198,6 +203,11 @@ impl Table<'_> {
         let duration_ns = clock.to_ns(own_length(entry)) as u64;
         let self_ns = clock.to_ns(self_ticks).max(0) as u64;
         self.row(lane, entry.name, |row| row.add_span(duration_ns, self_ns));
+        self.unchecked += 1;
+        if self.unchecked > CHECK_SPANS {
+            self.unchecked = 0;
+            bound_exact_durations(self.rows.values_mut(), StatsLimits::default().exact_durations);
+        }
     }
 
     fn row(&mut self, lane: u32, name: u16, add: impl FnOnce(&mut RowData)) {

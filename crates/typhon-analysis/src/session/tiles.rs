@@ -6,15 +6,12 @@ use crate::index::lane::Lane;
 use crate::index::row::Row;
 use crate::tile::spans::RowPainter;
 use crate::tile::{
-    CONTENT_COUNTERS, CONTENT_INSTANTS, CONTENT_SPANS, CONTENT_TICKS, Content, Entries, LaneRows, NO_LANE,
-    TILE_CAPPED, TILE_INCOMPLETE, TILE_NOTICE, TILE_STALE, Tile, TileRequest, counters, end_frame,
-    tick_strip, tile_range_ns,
+    CONTENT_COUNTERS, CONTENT_INSTANTS, CONTENT_SPANS, CONTENT_TICKS, Content, Entries, LaneRows,
+    MAX_ANSWER_BYTES, NO_LANE, TILE_CAPPED, TILE_INCOMPLETE, TILE_NOTICE, TILE_STALE, Tile, TileRequest,
+    counters, end_frame, tick_strip, tile_range_ns,
 };
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
-
-/// Bytes of an answer, at most.
-const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 impl Session {
     /// Sends the tiles of a request to `send`, the last frame included. The order is: ticks, then lane by lane as

@@ -20,12 +20,15 @@
 //! **Invariant:** no bytes of a sidecar make a session panic, take unbounded memory, or give an answer about another
 //! trace.
 
+pub(crate) mod cache;
 mod fingerprint;
 mod parts;
 mod persist;
+pub(crate) mod unfinished;
 
 pub(crate) use fingerprint::Fingerprint;
 
+use crate::beside::open_regular;
 use crate::clock::Clock;
 use crate::index::packed::Malformed;
 use crate::index::store::{Store, crc_matches, damaged};
@@ -146,7 +149,7 @@ fn sections(index: &Index) -> Vec<(u16, Vec<u8>)> {
 /// # Errors
 /// When the file cannot be opened or read.
 pub(crate) fn load(path: &Path, fingerprint: &Fingerprint, clock: Clock) -> io::Result<Option<Index>> {
-    let file = File::open(path)?;
+    let file = open_regular(path)?;
     match read(file, fingerprint, clock) {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
             Ok(None)
@@ -155,9 +158,15 @@ pub(crate) fn load(path: &Path, fingerprint: &Fingerprint, clock: Clock) -> io::
     }
 }
 
-fn read(mut file: File, fingerprint: &Fingerprint, clock: Clock) -> io::Result<Index> {
+/// Reads a sidecar that is open already.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidData`] when it is for another trace, from another version, or damaged; when it cannot be read.
+pub(crate) fn read(mut file: File, fingerprint: &Fingerprint, clock: Clock) -> io::Result<Index> {
     let length = file.metadata()?.len();
     let mut header = [0; HEADER_BYTES];
+    // A handle that others have used may stand anywhere.
+    file.seek(SeekFrom::Start(0))?;
     file.read_exact(&mut header)?;
     let (stated, crc) = header.split_at(HEADER_BYTES - 4);
     let u16_at = |at: usize| u16::from_le_bytes([stated[at], stated[at + 1]]);

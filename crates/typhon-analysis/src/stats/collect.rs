@@ -28,7 +28,7 @@ impl Default for StatsLimits {
 }
 
 /// How many spans may come before the rows' memory is looked at again.
-const CHECK_SPANS: usize = 1 << 16;
+pub(crate) const CHECK_SPANS: usize = 1 << 16;
 
 /// Fills the rows from digests in file order.
 #[derive(Debug)]
@@ -94,16 +94,7 @@ impl<'a> StatsCollector<'a> {
         while self.pending > self.limits.pending_spans && self.settle_largest() {}
         if self.unchecked > CHECK_SPANS {
             self.unchecked = 0;
-            self.bound_exact_durations();
-        }
-    }
-
-    fn bound_exact_durations(&mut self) {
-        let mut exact: usize = self.rows.iter().map(RowData::exact_durations).sum();
-        while exact > self.limits.exact_durations {
-            let Some(largest) = self.rows.iter_mut().max_by_key(|row| row.exact_durations()) else { return };
-            exact -= largest.exact_durations();
-            largest.spill();
+            rows::bound_exact_durations(self.rows.iter_mut(), self.limits.exact_durations);
         }
     }
 

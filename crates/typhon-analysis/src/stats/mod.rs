@@ -12,11 +12,14 @@ mod digest;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod ticks;
 
+pub(crate) use collect::CHECK_SPANS;
 pub use collect::{StatsCollector, StatsLimits};
 pub use digest::BlockDigest;
 pub use rows::{Row, Stats};
-pub(crate) use rows::{RowData, finish as finish_rows, thread_label};
+pub(crate) use rows::{RowData, bound_exact_durations, finish as finish_rows, thread_label};
+pub use ticks::{TickFigures, WORST_TICKS};
 
 use crate::facts::{TimeWindow, TraceContext};
 use crate::filter::Filter;

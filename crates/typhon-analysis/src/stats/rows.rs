@@ -21,6 +21,8 @@ pub(crate) struct RowData {
     self_ns: u64,
     min_ns: u64,
     max_ns: u64,
+    /// Sum of the squares of durations. Whole numbers, so that it does not depend on the order.
+    squares_ns2: u128,
 }
 
 impl RowData {
@@ -28,11 +30,11 @@ impl RowData {
         self.instants += count;
     }
 
-    pub(super) fn exact_durations(&self) -> usize {
+    fn exact_durations(&self) -> usize {
         self.durations_ns.exact_values()
     }
 
-    pub(super) fn spill(&mut self) {
+    fn spill(&mut self) {
         self.durations_ns.spill();
     }
 
@@ -41,7 +43,24 @@ impl RowData {
         self.max_ns = self.max_ns.max(duration_ns);
         self.total_ns = self.total_ns.saturating_add(duration_ns);
         self.self_ns = self.self_ns.saturating_add(self_ns);
+        self.squares_ns2 = self.squares_ns2.saturating_add(u128::from(duration_ns).pow(2));
         self.durations_ns.push(duration_ns);
+    }
+}
+
+/// Makes histograms of the rows with the most durations until at most `limit` are kept one by one.
+pub(crate) fn bound_exact_durations<'r>(rows: impl Iterator<Item = &'r mut RowData>, limit: usize) {
+    let mut rows: Vec<&mut RowData> = rows.collect();
+    let mut exact: usize = rows.iter().map(|row| row.exact_durations()).sum();
+    if exact > limit {
+        rows.sort_by_key(|row| std::cmp::Reverse(row.exact_durations()));
+    }
+    for row in rows {
+        if exact <= limit {
+            return;
+        }
+        exact -= row.exact_durations();
+        row.spill();
     }
 }
 
@@ -70,6 +89,8 @@ pub struct Row {
     pub min_ns: u64,
     /// Longest, ns.
     pub max_ns: u64,
+    /// Standard deviation of the durations, ns; 0 without spans.
+    pub sigma_ns: f64,
     /// 50th, 95th and 99th percentile, ns.
     pub p50_p95_p99_ns: [u64; 3],
     /// Are the percentiles read from a histogram, within 1 %?
@@ -187,7 +208,18 @@ fn merge(into: &mut RowData, data: RowData) {
     into.max_ns = into.max_ns.max(data.max_ns);
     into.total_ns = into.total_ns.saturating_add(data.total_ns);
     into.self_ns = into.self_ns.saturating_add(data.self_ns);
+    into.squares_ns2 = into.squares_ns2.saturating_add(data.squares_ns2);
     into.durations_ns.merge(data.durations_ns);
+}
+
+/// Standard deviation of all values, from their number, sum and sum of squares.
+fn sigma(count: u64, sum: u64, squares: u128) -> f64 {
+    if count == 0 {
+        return 0.0;
+    }
+    let mean = sum as f64 / count as f64;
+    // What is left of rounding may be negative.
+    (squares as f64 / count as f64 - mean * mean).max(0.0).sqrt()
 }
 
 fn row(key: String, mut data: RowData) -> Row {
@@ -202,8 +234,24 @@ fn row(key: String, mut data: RowData) -> Row {
         self_ns: data.self_ns,
         min_ns: data.min_ns,
         max_ns: data.max_ns,
+        sigma_ns: sigma(spans, data.total_ns, data.squares_ns2),
         p50_p95_p99_ns,
         is_approximate: data.durations_ns.is_approximate(),
         durations_ns: data.durations_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sigma_is_that_of_all_values() {
+        let mut of = [RowData::default(), RowData::default()];
+        for (at, value) in [2, 4, 4, 4, 5, 5, 7, 9].into_iter().enumerate() {
+            of[at % 2].add_span(value, value);
+        }
+        let row = finish(of.map(|data| ("row".to_owned(), data)).into_iter()).remove(0);
+        assert_eq!((row.mean_ns(), row.sigma_ns), (5.0, 2.0));
     }
 }

@@ -34,6 +34,8 @@ pub use request::{
 pub const TILE_BUCKETS: u64 = 512;
 /// Entries of one row in a tile, at most.
 pub const MAX_ROW_ENTRIES: usize = 1_024;
+/// Bytes after which the rest of an answer is capped.
+pub const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 use std::ops::Range;
 

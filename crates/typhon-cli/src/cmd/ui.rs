@@ -58,7 +58,7 @@ pub(super) fn show(file: &Path, style: &Style) -> Result<u8, Failure> {
         root: None,
         source_root: Vec::new(),
         at: None,
-        memory: UI_MEMORY,
+        memory: None,
         ui_dir: None,
     };
     run(&args, style)
@@ -82,7 +82,7 @@ fn options(args: &Ui) -> Result<Options, Failure> {
         first_port: first_port()?,
         root,
         source_roots,
-        memory_bytes: args.memory,
+        memory_bytes: args.memory.map_or_else(default_memory, Ok)?,
         index_files: !args.no_index,
         ui_folder: args.ui_dir.clone(),
         cache_folder: places::cache_folder(),
@@ -96,6 +96,12 @@ fn first_port() -> Result<u16, Failure> {
     port.ok_or_else(|| {
         Failure::usage("TYPHON_UI_PORT is not a port").hint("a port is a number from 1 to 65535")
     })
+}
+
+fn default_memory() -> Result<usize, Failure> {
+    let Some(text) = env::var_os("TYPHON_UI_MEMORY") else { return Ok(UI_MEMORY) };
+    parse_memory(&text.to_string_lossy())
+        .map_err(|reason| Failure::usage("TYPHON_UI_MEMORY is not a number of bytes").hint(reason))
 }
 
 /// The repository that a folder is part of.
@@ -113,7 +119,7 @@ fn failure(args: &Ui, error: ServerError) -> Failure {
         }
         ServerError::Folder { source, .. } => Failure::new(Exit::of_opening(&source), what).caused_by(source),
         ServerError::Session(_) => Failure::new(Exit::NoInput, what),
-        ServerError::TooManyFiles => Failure::usage(what),
+        ServerError::TooManyFiles | ServerError::NoRoom => Failure::usage(what),
         _ => Failure::new(Exit::Internal, what),
     }
 }

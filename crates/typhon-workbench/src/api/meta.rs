@@ -8,9 +8,9 @@ use crate::work::Weight;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::Arc;
-use typhon_analysis::gc::{GcSummary, PauseSource};
+use typhon_analysis::documents;
 use typhon_analysis::index::{Collection, LaneKind, Stack, Strip, families};
 use typhon_analysis::session::{LaneInfo, Session};
 use typhon_trace::event::enums::{GcReason, GcType, ThreadKind};
@@ -228,7 +228,7 @@ pub(crate) async fn collections(
             "total": total,
             "first": page.first,
             "collections": found.iter().map(collection).collect::<Vec<_>>(),
-            "summary": summary.as_ref().map(gc_summary),
+            "summary": summary.as_ref().map(documents::gc_summary),
         }))
     })
     .await
@@ -253,27 +253,6 @@ fn collection(of: &Collection) -> Value {
         "lohBytes": large,
         "pohBytes": pinned,
         "committedBytes": of.sizes.committed,
-    })
-}
-
-/// As `typhon trace stats --json` has it.
-pub(crate) fn gc_summary(gc: &GcSummary) -> Value {
-    let collections: Map<String, Value> =
-        gc.collections.iter().map(|(generation, count)| (generation.to_string(), json!(count))).collect();
-    json!({
-        "collections": collections,
-        "halfRecorded": gc.half_recorded,
-        "pauses": {
-            "count": gc.pause_count,
-            "totalNs": gc.pause_total_ns,
-            "maxNs": gc.pause_max_ns,
-            "p99Ns": gc.pause_p99_ns,
-            "source": match gc.pause_source {
-                PauseSource::Suspensions => "suspensions",
-                PauseSource::Collections => "collections",
-            },
-        },
-        "suspendedShare": gc.suspended_share,
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod event;
+mod export;
 mod filters;
 mod kept;
 mod meta;
@@ -61,6 +62,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/filters/{filter}", delete(filters::remove))
         .route("/search", get(filters::search))
         .route("/source", get(source::around))
+        .route("/export", post(export::part))
         .route("/bookmarks", get(kept::bookmarks).put(kept::set_bookmarks))
         .route("/tiles", post(tiles::answer));
     let version_1 = Router::new()

@@ -1,7 +1,6 @@
 //! Statistics, histograms and the longest spans of a selection.
 
 use super::event::{SpanRef, tick_number};
-use super::meta::gc_summary;
 use super::{PAGE_MAX, Params, from_session, window};
 use crate::app::App;
 use crate::problem::Problem;
@@ -10,15 +9,12 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::ops::Range;
 use std::sync::Arc;
+use typhon_analysis::documents;
 use typhon_analysis::facts::TimeWindow;
-use typhon_analysis::quantile::Durations;
 use typhon_analysis::session::{Session, SpanOrder};
-use typhon_analysis::stats::{GroupBy, Row};
+use typhon_analysis::stats::{GroupBy, Row, TickFigures};
 
-/// Ticks listed as the worst ones, as in `typhon trace stats`.
-const WORST_TICKS: usize = 5;
 const TOP_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -78,7 +74,7 @@ pub(crate) async fn table(
     from_session(&app, &id, Weight::Heavy, move |opened, cancel| {
         let session = &opened.session;
         let window = window(session, of.from_ns, of.to_ns)?;
-        let (group, by) = of.by.group();
+        let (axis, (group, by)) = (session.axis()?, of.by.group());
         let stats = session.stats(group, window.as_ref(), of.filter, cancel)?;
         let mut rows: Vec<&Row> = stats.rows.iter().collect();
         if of.order == Order::Own {
@@ -92,79 +88,28 @@ pub(crate) async fn table(
         Ok(json!({
             "schema": "typhon.stats/1",
             "by": by,
-            "window": observed(session, &stats.observed)?,
-            "rows": rows.into_iter().map(row).collect::<Vec<_>>(),
+            "window": documents::observed(&stats.observed, axis.time.clock(), axis.origin_ticks),
+            "rows": rows.into_iter().map(documents::stats_row).collect::<Vec<_>>(),
             "rowCount": all,
-            "ticks": ticks(session, window.as_ref())?,
-            "gc": stats.gc.as_ref().map(gc_summary),
+            "ticks": documents::tick_figures(&ticks(session, window.as_ref())?),
+            "gc": stats.gc.as_ref().map(documents::gc_summary),
         }))
     })
     .await
 }
 
-/// The time that was looked at, as the command line counts it: since the first record of the file.
-fn observed(session: &Session, ticks: &Range<i64>) -> Result<Value, Problem> {
-    let axis = session.axis()?;
-    let clock = axis.time.clock();
-    let relative = |at: i64| clock.to_ns(at.saturating_sub(axis.origin_ticks));
-    Ok(json!({
-        "fromNs": relative(ticks.start),
-        "toNs": relative(ticks.end),
-        "durationNs": clock.to_ns(ticks.end.saturating_sub(ticks.start).max(0)),
-    }))
-}
-
-fn row(row: &Row) -> Value {
-    let span = |value: u64| if row.spans > 0 { json!(value) } else { Value::Null };
-    let [p50, p95, p99] = row.p50_p95_p99_ns;
-    json!({
-        "key": row.key,
-        "count": row.count,
-        "spans": row.spans,
-        "totalNs": span(row.total_ns),
-        "selfNs": span(row.self_ns),
-        "meanNs": if row.spans > 0 { json!(row.mean_ns()) } else { Value::Null },
-        "minNs": span(row.min_ns),
-        "p50Ns": span(p50),
-        "p95Ns": span(p95),
-        "p99Ns": span(p99),
-        "maxNs": span(row.max_ns),
-        "approx": row.is_approximate,
-    })
-}
-
 /// The ticks that begin in a window.
-fn ticks(session: &Session, window: Option<&TimeWindow>) -> Result<Value, Problem> {
+fn ticks(session: &Session, window: Option<&TimeWindow>) -> Result<TickFigures, Problem> {
     let axis = session.axis()?;
     let extent = window.map(|window| {
         let extent = window.extent();
         axis.time.ns(extent.start)..axis.time.ns(extent.end)
     });
-    let (mut durations, worst) = session.with_ticks(|ticks| {
-        let (mut durations, mut worst) = (Durations::default(), Vec::<(i64, u64)>::new());
-        let inside =
-            ticks.iter().filter(|tick| extent.as_ref().is_none_or(|extent| extent.contains(&tick.start_ns)));
-        for (tick, ns) in inside.filter_map(|tick| Some((tick, tick.duration_ns?))) {
-            durations.push(ns);
-            // Equal ones in order of time.
-            let place = worst.partition_point(|(_, other)| *other >= ns);
-            if place < WORST_TICKS {
-                worst.insert(place, (tick.number, ns));
-                worst.truncate(WORST_TICKS);
-            }
-        }
-        (durations, worst)
-    })?;
-    let percentiles = durations.percentiles([50.0, 95.0, 99.0, 100.0]);
-    let nth = |index: usize| percentiles.map(|of| of[index].value);
-    Ok(json!({
-        "count": durations.count(),
-        "p50Ns": nth(0),
-        "p95Ns": nth(1),
-        "p99Ns": nth(2),
-        "maxNs": nth(3),
-        "worst": worst.iter().map(|(tick, ns)| json!({ "tick": tick, "durNs": ns })).collect::<Vec<_>>(),
-    }))
+    let is_inside = |start_ns: &u64| extent.as_ref().is_none_or(|extent| extent.contains(start_ns));
+    Ok(session.with_ticks(|ticks| {
+        let inside = ticks.iter().filter(|tick| is_inside(&tick.start_ns));
+        inside.filter_map(|tick| Some((tick.number, tick.duration_ns?))).collect()
+    })?)
 }
 
 pub(crate) async fn histogram(

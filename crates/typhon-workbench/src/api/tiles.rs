@@ -9,7 +9,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use typhon_analysis::session::SessionError;
-use typhon_analysis::tile::TileRequest;
+use typhon_analysis::tile::{MAX_ANSWER_BYTES, TileRequest};
 
 pub(crate) async fn answer(
     State(app): State<Arc<App>>,
@@ -19,10 +19,12 @@ pub(crate) async fn answer(
     let opened = app.session(&id)?;
     let bytes = body(request).await?;
     let request = TileRequest::decode(&bytes).map_err(SessionError::from)?;
+    let room = app.answers.room(MAX_ANSWER_BYTES).await;
     let frames = app.pool.run(Weight::Light, move |cancel| {
         let mut out = Vec::new();
         opened.session.tiles(&request, cancel, |tile| tile.encode(&mut out))?;
         Ok(out)
     });
-    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], frames.await?).into_response())
+    let frames = room.filled(frames.await?);
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], frames).into_response())
 }

@@ -183,7 +183,7 @@ fn to_json(finished: &Finished<'_>) -> Value {
             "pickedUp": tally.picked_up, "delivered": tally.delivered, "lost": tally.lost,
             "died": tally.died, "born": tally.born, "grown": tally.grown,
         },
-        "gc": finished.collections.as_ref().map(stats::gc_json),
+        "gc": finished.collections.as_ref().map(typhon_analysis::documents::gc_summary),
     })
 }
 

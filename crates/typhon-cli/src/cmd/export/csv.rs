@@ -1,6 +1,6 @@
 //! `--to csv`: one line a record.
 
-use super::scope::Scope;
+use super::scope;
 use super::sink::Sink;
 use crate::cli::Export;
 use crate::cmd::conclusion::Conclusion;
@@ -28,11 +28,11 @@ pub(super) fn run(
     let (feed, mut names) = Feed::open(&input, &path).map_err(|err| Failure::trace(&path, err))?;
     let clock = Clock::new(names.header.timestamp_frequency);
     let scope = match &input {
-        Input::File(file) => Scope::new(args, file, clock, style)?,
-        Input::Pipe(_) => Scope::of_pipe(args)?,
+        Input::File(file) => scope::of_file(args, file, clock, style)?,
+        Input::Pipe(_) => scope::of_pipe(args)?,
     };
-    names.survey = scope.survey().cloned();
-    let duration_ns = scope.survey().map(|survey| clock.to_ns(survey.extent_ticks()));
+    names.survey = scope.survey.as_deref().cloned();
+    let duration_ns = scope.survey.as_ref().map(|survey| clock.to_ns(survey.extent_ticks()));
     let progress = Progress::new(style, "exporting", input.bytes());
     let output = create()?;
     let failed = |err: io::Error| {

@@ -1,6 +1,6 @@
 //! `--to trace`: a valid trace that holds the selected records and what is needed to understand them.
 
-use super::scope::Scope;
+use super::scope;
 use crate::cli::Export;
 use crate::cmd::conclusion::{Conclusion, check_closed};
 use crate::cmd::input::open_file_trace;
@@ -10,17 +10,10 @@ use crate::failure::Failure;
 use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
 use crate::output::stream::Style;
-use std::fs::File;
+use std::ops::ControlFlow;
 use typhon_analysis::clock::Clock;
-use typhon_analysis::facts::TraceContext;
-use typhon_analysis::placing::{Place, PlaceFaults, Placer};
-use typhon_trace::TraceError;
-use typhon_trace::event::{Gauge, InstantEvent, PerTickSnapshot, PerTickSnapshotView};
-use typhon_trace::reader::{BlockBuffer, Outcome, ReadOptions, Sections, TraceFile};
-use typhon_trace::record::{Record, RecordWalk};
-use typhon_trace::registry::{self, id};
-use typhon_trace::repair::{TraceCopy, is_loss};
-use typhon_trace::writer::CloseReport;
+use typhon_analysis::export::cut;
+use typhon_trace::repair::is_loss;
 
 pub(super) fn run(
     args: &Export,
@@ -29,144 +22,29 @@ pub(super) fn run(
 ) -> Result<Conclusion, Failure> {
     let (file, source) = open_file_trace(&args.file)?;
     let clock = Clock::new(source.header().timestamp_frequency);
-    let scope = match Scope::is_limited(args) {
-        true => Some(Scope::new(args, &file, clock, style)?),
+    let scope = match scope::is_limited(args) {
+        true => Some(scope::of_file(args, &file, clock, style)?),
         false => None,
     };
     let output = create()?;
-    let progress = Progress::new(style, "exporting", source.data().metadata().ok().map(|data| data.len()));
-    let (mut written, outcome, faults) = cut(&source, scope.as_ref(), output.writer()?, progress)
-        .map_err(|err| Failure::copying(&args.file, Some(&args.output), err))?;
-    check_closed(&mut written, &args.output)?;
-    notices::say_place_faults(style, faults);
+    let mut progress =
+        Progress::new(style, "exporting", source.data().metadata().ok().map(|data| data.len()));
+    let copied = cut(&source, scope.as_ref(), output.writer()?, |done| {
+        progress.update(done);
+        ControlFlow::Continue(())
+    });
+    let copied = copied.map_err(|err| Failure::copying(&args.file, Some(&args.output), err))?;
+    // Progress never breaks off.
+    let mut cut = copied.ok_or(Failure::ClosedPipe)?;
+    check_closed(&mut cut.written, &args.output)?;
+    notices::say_place_faults(style, cut.faults);
     Ok(Conclusion {
         command: "export",
         bytes: output.finish()?,
         output: Some(args.output.clone()),
-        records: written.records,
-        dropped: outcome.totals.dropped_records,
+        records: cut.written.records,
+        dropped: cut.outcome.totals.dropped_records,
         duration_ns: recorded_ns(&args.output),
-        losses: outcome.notices.into_iter().filter(is_loss).collect(),
+        losses: cut.outcome.notices.into_iter().filter(is_loss).collect(),
     })
-}
-
-fn cut(
-    source: &TraceFile<File>,
-    scope: Option<&Scope>,
-    sink: File,
-    mut progress: Progress,
-) -> Result<(CloseReport, Outcome, PlaceFaults), TraceError> {
-    let options = ReadOptions::default();
-    let mut copy = TraceCopy::begin(source, &source.span_names(options)?, sink)?;
-    let mut cutter = scope.map(|scope| Cutter::new(source, scope));
-    let mut reader = source.stream(options)?;
-    while let Some(block) = reader.next_delivered()? {
-        match &mut cutter {
-            None => copy.block(&block.payload)?,
-            Some(cutter) => cutter.block(&block.payload, |records| copy.records(records))?,
-        }
-        progress.update(block.summary.entry.end());
-    }
-    let mut outcome = reader.finish()?;
-    let mut sections = std::mem::take(&mut outcome.sections).or(source.sections());
-    let is_whole = cutter.is_none() && !outcome.notices.iter().any(is_loss);
-    let mut faults = PlaceFaults::default();
-    if let Some(mut cutter) = cutter {
-        faults = cutter.finish(|records| copy.records(records))?;
-        cutter.cut_samples(&mut sections);
-    }
-    let (_, written) = copy.finish(sections, is_whole);
-    Ok((written, outcome, faults))
-}
-
-/// Picks the records of a trace.
-struct Cutter<'a> {
-    scope: &'a Scope,
-    context: TraceContext<'a>,
-    /// Holds blocks back until the places of their spans are known, if the filter asks for them.
-    placer: Option<Placer<Vec<u8>>>,
-}
-
-impl<'a> Cutter<'a> {
-    fn new(source: &'a TraceFile<File>, scope: &'a Scope) -> Self {
-        let origin_ticks = scope.survey().map_or(0, |survey| survey.origin_ticks);
-        let context = TraceContext::new(source.header(), source.tables(), source.sections(), origin_ticks);
-        Self { scope, context, placer: scope.needs_places().then(Placer::default) }
-    }
-
-    /// Hands on the selected records of a block, and those that others depend on.
-    fn block(
-        &mut self,
-        block: &BlockBuffer,
-        mut write: impl FnMut(&[u8]) -> Result<(), TraceError>,
-    ) -> Result<(), TraceError> {
-        let Some(placer) = &mut self.placer else {
-            return write(&select(self.scope, &self.context, block.events(), &[]));
-        };
-        let mut bytes = Vec::with_capacity(block.walked().len());
-        block.events().for_each(|record| bytes.extend_from_slice(record.bytes()));
-        placer.push(bytes, |bytes, see| RecordWalk::new(bytes).for_each(see));
-        self.placed(write)
-    }
-
-    /// Hands on what was held back, and tells which places may be off.
-    fn finish(
-        &mut self,
-        write: impl FnMut(&[u8]) -> Result<(), TraceError>,
-    ) -> Result<PlaceFaults, TraceError> {
-        if let Some(placer) = &mut self.placer {
-            placer.finish();
-        }
-        self.placed(write)?;
-        Ok(self.placer.as_ref().map(Placer::faults).unwrap_or_default())
-    }
-
-    fn placed(&mut self, mut write: impl FnMut(&[u8]) -> Result<(), TraceError>) -> Result<(), TraceError> {
-        while let Some((bytes, places)) = self.placer.as_mut().and_then(Placer::pop) {
-            write(&select(self.scope, &self.context, RecordWalk::new(&bytes), &places))?;
-        }
-        Ok(())
-    }
-
-    /// Keeps the CPU samples that lie in the time window. Filters are about records, and say nothing about samples.
-    fn cut_samples(&self, sections: &mut Sections) {
-        if let (Some(window), Some(cpu)) = (self.scope.window(), &mut sections.cpu_samples) {
-            let extent = window.extent();
-            cpu.samples.retain(|sample| extent.contains(&sample.timestamp));
-        }
-    }
-}
-
-/// The bytes of the selected records, and of those that others depend on. `places` are those of the spans.
-fn select<'r>(
-    scope: &Scope,
-    context: &TraceContext<'_>,
-    records: impl Iterator<Item = Record<'r>>,
-    places: &[Place],
-) -> Vec<u8> {
-    let (mut kept, mut places) = (Vec::new(), places.iter().copied());
-    for record in records {
-        let place = record.span().and_then(|_| places.next());
-        let is_needed = matches!(record.kind(), id::THREAD_INFO | id::QUERY_DEFINITION_DESCRIBE);
-        if is_needed || scope.includes(&scope.facts(record, context, place)) {
-            kept.extend_from_slice(record.bytes());
-        } else if record.kind() == id::PER_TICK_SNAPSHOT {
-            push_capacities(&mut kept, &record);
-        }
-    }
-    kept
-}
-
-/// Appends the gauges of a snapshot that are written once in a session, as a snapshot of their own. The others belong
-/// to a tick that is cut away.
-fn push_capacities(out: &mut Vec<u8>, record: &Record<'_>) {
-    let Some(view) = PerTickSnapshotView::new(record) else { return };
-    let is_once = |gauge: &Gauge| registry::gauge(gauge.id).is_some_and(|info| info.once);
-    let gauges: Vec<Gauge> = view.gauges().filter(is_once).collect();
-    let Some(tick_number) = view.tick_number().filter(|_| !gauges.is_empty()) else { return };
-    let snapshot = PerTickSnapshot { tick_number, gauges: &gauges };
-    let start = out.len();
-    out.resize(start + snapshot.record_bytes(), 0);
-    let encoded = snapshot.encode(record.slot(), record.timestamp(), &mut out[start..]);
-    debug_assert!(encoded.is_ok(), "the room was asked for");
 }

@@ -148,7 +148,7 @@ fn conclusion_json(finished: &Finished, path: &Path) -> Value {
         "dropped": finished.losses.dropped_events(),
         "durationNs": finished.duration_ns,
         "losses": losses,
-        "gc": finished.summary.as_ref().map(stats::gc_json),
+        "gc": finished.summary.as_ref().map(typhon_analysis::documents::gc_summary),
         "pauseBins": bins,
     })
 }

@@ -19,20 +19,16 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use typhon_analysis::beside::trace_of;
 use typhon_analysis::clock::Clock;
+use typhon_analysis::documents;
 use typhon_analysis::facts::{TimeWindow, TraceContext};
 use typhon_analysis::filter::Filter;
-use typhon_analysis::gc::{GcSummary, PauseSource};
 use typhon_analysis::pipeline::PipelineOptions;
-use typhon_analysis::quantile::Durations;
-use typhon_analysis::stats::{self, GroupBy, Row, Stats, StatsQuery};
+use typhon_analysis::stats::{self, GroupBy, Row, Stats, StatsQuery, TickFigures};
 use typhon_analysis::survey::{self, Survey};
 use typhon_analysis::ticks::TickNotice;
 use typhon_trace::reader::{BlockFeed, Outcome, Preamble, ReadOptions, Sections, Source};
 use typhon_trace::tables::Tables;
 use typhon_trace::{Notice, Severity, TraceError};
-
-/// Ticks listed as the worst ones.
-const WORST_TICKS: usize = 5;
 
 pub(crate) fn run(args: &cli::Stats, style: &Style) -> Result<u8, Failure> {
     let path = shown(&args.file);
@@ -194,25 +190,17 @@ pub(super) fn group_by(by: By) -> GroupBy {
 }
 
 impl Report {
-    /// Durations of the ticks in the window, ns, and the longest ones as (shown number, ns), worst first.
-    fn tick_durations(&self) -> (Durations, Vec<(i64, u64)>) {
+    /// The ticks that begin in the window.
+    fn tick_figures(&self) -> TickFigures {
         let ticks = &self.survey.ticks;
-        let (mut durations, mut worst) = (Durations::default(), Vec::new());
-        for (start, ordinal) in ticks.starts().iter().zip(1u64..) {
-            if self.window.as_ref().is_some_and(|window| !window.extent().contains(start)) {
-                continue;
-            }
-            let Some(duration) = ticks.duration(ordinal) else { continue };
-            let ns = self.clock.to_ns(duration).max(0) as u64;
-            durations.push(ns);
-            // Equal ones in order of time.
-            let place = worst.partition_point(|(_, other)| *other >= ns);
-            if place < WORST_TICKS {
-                worst.insert(place, (ticks.shown(ordinal), ns));
-                worst.truncate(WORST_TICKS);
-            }
-        }
-        (durations, worst)
+        let is_inside =
+            |start: &i64| self.window.as_ref().is_none_or(|window| window.extent().contains(start));
+        let inside = ticks.starts().iter().zip(1u64..).filter(|(start, _)| is_inside(start));
+        let of = |(_, ordinal)| {
+            let ns = self.clock.to_ns(ticks.duration(ordinal)?).max(0) as u64;
+            Some((ticks.shown(ordinal), ns))
+        };
+        inside.filter_map(of).collect()
     }
 
     /// Rows in the order asked for.
@@ -226,64 +214,31 @@ impl Report {
 }
 
 fn document(report: &Report, args: &cli::Stats) -> Value {
-    let mut rows: Vec<Value> = report.sorted_rows(args.by_self).into_iter().map(row_json).collect();
+    let mut rows: Vec<Value> =
+        report.sorted_rows(args.by_self).into_iter().map(documents::stats_row).collect();
     let all = rows.len();
     if args.top > 0 {
         rows.truncate(args.top);
     }
-    let relative = |ticks: i64| report.clock.to_ns(ticks.saturating_sub(report.survey.origin_ticks));
-    let observed = &report.stats.observed;
     json!({
         "schema": "typhon.stats/1",
         "by": format!("{:?}", args.by).to_lowercase(),
-        "window": {
-            "fromNs": relative(observed.start),
-            "toNs": relative(observed.end),
-            "durationNs": report.clock.to_ns(observed.end.saturating_sub(observed.start).max(0)),
-        },
+        "window": documents::observed(&report.stats.observed, report.clock, report.survey.origin_ticks),
         "rows": rows,
         "rowCount": all,
         "ticks": ticks_json(report),
-        "gc": report.stats.gc.as_ref().map(gc_json),
+        "gc": report.stats.gc.as_ref().map(documents::gc_summary),
         "schedule": schedule::document(report),
         "losses": losses_json(report),
     })
 }
 
-fn row_json(row: &Row) -> Value {
-    let span = |value: u64| if row.spans > 0 { json!(value) } else { Value::Null };
-    let [p50, p95, p99] = row.p50_p95_p99_ns;
-    json!({
-        "key": row.key,
-        "count": row.count,
-        "spans": row.spans,
-        "totalNs": span(row.total_ns),
-        "selfNs": span(row.self_ns),
-        "meanNs": if row.spans > 0 { json!(row.mean_ns()) } else { Value::Null },
-        "minNs": span(row.min_ns),
-        "p50Ns": span(p50),
-        "p95Ns": span(p95),
-        "p99Ns": span(p99),
-        "maxNs": span(row.max_ns),
-        "approx": row.is_approximate,
-    })
-}
-
 fn ticks_json(report: &Report) -> Value {
-    let (mut durations, worst) = report.tick_durations();
-    let percentiles = durations.percentiles([50.0, 95.0, 99.0, 100.0]);
-    let nth = |index: usize| percentiles.map(|of| of[index].value);
-    let worst: Vec<Value> = worst.iter().map(|(tick, ns)| json!({ "tick": tick, "durNs": ns })).collect();
-    json!({
-        "count": durations.count(),
-        "p50Ns": nth(0),
-        "p95Ns": nth(1),
-        "p99Ns": nth(2),
-        "maxNs": nth(3),
-        "worst": worst,
-        "notToldApart": report.survey.ticks.not_told_apart(),
-        "notices": report.survey.ticks.notices().iter().map(tick_notice_json).collect::<Vec<_>>(),
-    })
+    let ticks = &report.survey.ticks;
+    let mut document = documents::tick_figures(&report.tick_figures());
+    document.insert("notToldApart".to_owned(), ticks.not_told_apart().into());
+    document.insert("notices".to_owned(), ticks.notices().iter().map(tick_notice_json).collect());
+    Value::Object(document)
 }
 
 fn tick_notice_json(notice: &TickNotice) -> Value {
@@ -294,26 +249,6 @@ fn tick_notice_json(notice: &TickNotice) -> Value {
             json!({ "what": "number-behind", "tick": tick, "number": anchor })
         }
     }
-}
-
-pub(super) fn gc_json(gc: &GcSummary) -> Value {
-    let collections: serde_json::Map<String, Value> =
-        gc.collections.iter().map(|(generation, count)| (generation.to_string(), json!(count))).collect();
-    json!({
-        "collections": collections,
-        "halfRecorded": gc.half_recorded,
-        "pauses": {
-            "count": gc.pause_count,
-            "totalNs": gc.pause_total_ns,
-            "maxNs": gc.pause_max_ns,
-            "p99Ns": gc.pause_p99_ns,
-            "source": match gc.pause_source {
-                PauseSource::Suspensions => "suspensions",
-                PauseSource::Collections => "collections",
-            },
-        },
-        "suspendedShare": gc.suspended_share,
-    })
 }
 
 /// Everything that the figures do not contain.

@@ -154,18 +154,17 @@ fn ns(value: u64) -> String {
 }
 
 fn ticks(report: &Report, style: &Style) -> String {
-    let (mut durations, worst) = report.tick_durations();
-    let all = &report.survey.ticks;
-    let Some(percentiles) = durations.percentiles([50.0, 95.0, 99.0, 100.0]) else {
+    let (figures, all) = (report.tick_figures(), &report.survey.ticks);
+    let Some(percentiles) = figures.p50_p95_p99_max_ns else {
         return String::from(match (all.starts(), &report.window) {
             ([], _) => "ticks   none was recorded (no TickStart)",
             (_, Some(_)) => "ticks   none ends in this window",
             (_, None) => "ticks   none ends in this recording",
         });
     };
-    let [p50, p95, p99, max] = percentiles.map(|percentile| ns(percentile.value));
-    let counted = count(durations.count());
-    let worst = worst.iter().map(|(tick, value)| format!("{tick} ({})", ns(*value)));
+    let [p50, p95, p99, max] = percentiles.map(ns);
+    let counted = count(figures.count);
+    let worst = figures.worst.iter().map(|(tick, value)| format!("{tick} ({})", ns(*value)));
     let mut text = wrapped(
         [format!("ticks   {counted}"), format!("p50 {p50}"), format!("p95 {p95}"), format!("p99 {p99}")]
             .into_iter()
