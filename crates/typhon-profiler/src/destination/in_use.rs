@@ -91,6 +91,37 @@ mod tests {
         assert!(other.try_lock().is_ok());
     }
 
+    /// While somebody has the turn of a folder, `work` must not be done, and afterwards it must.
+    #[cfg(unix)]
+    fn waits_for_its_turn(folder: &Path, is_done: impl Fn() -> bool, work: impl FnOnce() + Send) {
+        // Nobody waits longer than their patience, which begins later than this.
+        let begun = Instant::now();
+        let turn = Turn::in_folder(folder);
+        std::thread::scope(|scope| {
+            scope.spawn(work);
+            while begun.elapsed() < PATIENCE / 4 {
+                assert!(!is_done() || begun.elapsed() >= PATIENCE, "it did not wait");
+                std::thread::yield_now();
+            }
+            drop(turn);
+        });
+        assert!(is_done());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn b34_who_begins_or_deletes_captures_waits_for_its_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.typhon-trace");
+        let begin = || drop(create_in_use(&path).unwrap());
+        waits_for_its_turn(folder.path(), || path.exists(), begin);
+        std::fs::write(&path, "old").unwrap();
+        let policy = r#"{"budgetBytes": 1, "keepLatest": 0}"#;
+        std::fs::write(folder.path().join(super::super::POLICY_FILE), policy).unwrap();
+        let delete = || drop(super::super::prune(folder.path(), &mut Vec::new()));
+        waits_for_its_turn(folder.path(), || !path.exists(), delete);
+    }
+
     /// Threads stand in for processes: locks belong to open files.
     #[test]
     #[cfg(target_os = "linux")]
