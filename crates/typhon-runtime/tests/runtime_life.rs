@@ -189,3 +189,20 @@ fn b8_an_unbound_context_fails_the_start_by_name() {
     runtime.step(Duration::ZERO).unwrap();
     assert!(runtime.bind_context("Needs", 6_u32).is_err());
 }
+
+#[test]
+fn b59_what_systems_hold_is_gone_when_the_runtime_is_dropped() {
+    for _ in 0..200 {
+        let held = Arc::new(());
+        let holding = Arc::clone(&held);
+        let runtime = Runtime::create(&engine(3, 1000), |schedule| {
+            schedule.public_track().declare_dag("Sim").callback_system("Holds", move |_| {
+                let _ = &holding;
+            });
+        })
+        .unwrap();
+        runtime.start().unwrap();
+        drop(runtime);
+        assert_eq!(Arc::strong_count(&held), 1, "a thread that has ended still holds it");
+    }
+}

@@ -9,6 +9,7 @@
 //! | [`wait`], [`waiter`] | compare-and-wait on a 32-bit word, a parker, and patience that grows |
 //! | [`clock`], [`sleep`] | time behind a seam, and sleep that learns how early it must wake |
 //! | [`timer`] | callbacks at regular times, and a watchdog for deadlines |
+//! | [`panics`] | code of others that panics, down to the last destructor |
 //! | [`atomic`] | the atomics all of this is made of: the standard ones, or loom's under `--cfg loom` |
 //!
 //! What it is not: an async runtime, and not a collection of everything that can be shared between threads. Memory budgets
@@ -41,6 +42,7 @@ pub mod model {
     pub use crate::fault::{Fault, plant};
 }
 mod owner;
+pub mod panics;
 #[cfg(not(loom))]
 pub mod sleep;
 mod slots;

@@ -9,9 +9,9 @@ use super::snapshot::Snapshot;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
+use typhon_sync::panics::guarded;
 use typhon_trace::tables::ResourceNode;
 
 /// A tree of resources. Cloning gives another handle.
@@ -312,7 +312,7 @@ impl Registry {
         let subscribers: Vec<_> = lock(&self.0.subscribers).all.clone();
         for mutation in mutations {
             for (_, subscriber) in &subscribers {
-                _ = catch_unwind(AssertUnwindSafe(|| subscriber(mutation)));
+                guarded(|| subscriber(mutation));
             }
         }
     }

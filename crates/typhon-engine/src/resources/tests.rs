@@ -311,11 +311,20 @@ fn b68_alerts_fire_when_it_gets_worse_and_report_recovery() {
     assert_eq!(at(96, 10), [raised(Severity::Critical, pool, pool, 0.96)], "worse again");
 }
 
+/// The payload of a panic, whose destructor panics too.
+struct Spite;
+
+impl Drop for Spite {
+    fn drop(&mut self) {
+        std::panic::resume_unwind(Box::new("planted"));
+    }
+}
+
 #[test]
 fn b69_changes_are_told_in_order_and_panics_stay_where_they_are() {
     let registry = Registry::new();
     let told = Arc::new(Mutex::new(Vec::new()));
-    let _broken = registry.subscribe(|_| panic!("planted"));
+    let _broken = registry.subscribe(|_| std::panic::resume_unwind(Box::new(Spite)));
     let log = Arc::clone(&told);
     let subscription = registry.subscribe(move |mutation| {
         log.lock().unwrap().push((mutation.kind, mutation.path.clone(), mutation.node_type));

@@ -185,6 +185,10 @@ pub(crate) fn guarded(call: impl FnOnce() -> Result<(), ExportError>) -> Result<
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        // The payload is the exporter's as well, and its destructor may panic in its turn.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            std::mem::forget(again);
+        }
         Err(ExportError::new(format!("panicked: {text}")))
     })
 }

@@ -3,7 +3,7 @@
 use super::options::FullPolicy;
 use super::queue::ErasedQueue;
 use super::shared::Shared;
-use super::store::drop_guarded;
+use super::store::drop_all;
 use super::{Queue, QueueError};
 use crate::{QueueId, SystemIndex};
 use std::any::Any;
@@ -113,6 +113,12 @@ pub(super) struct Outbox<T> {
     refused: u64,
 }
 
+impl<T> Drop for Outbox<T> {
+    fn drop(&mut self) {
+        drop_all(&mut self.events);
+    }
+}
+
 impl<T: Send + Sync + 'static> Outbox<T> {
     pub(super) fn new(queue: Arc<Shared<T>>) -> Self {
         Self { queue, running: None, events: Vec::new(), refused: 0 }
@@ -143,8 +149,7 @@ impl<T: Send + Sync + 'static> Outbox<T> {
 
 impl<T: Send + Sync + 'static> ErasedOutbox for Outbox<T> {
     fn begin(&mut self, system: SystemIndex, chunk: u32) {
-        let left = self.events.len();
-        drop_guarded(&mut self.events, left);
+        drop_all(&mut self.events);
         self.refused = 0;
         self.running = Some((system, chunk));
     }
@@ -152,8 +157,7 @@ impl<T: Send + Sync + 'static> ErasedOutbox for Outbox<T> {
     fn end(&mut self, succeeded: bool) {
         let Some((system, chunk)) = self.running.take() else { return };
         if !succeeded {
-            let failed = self.events.len();
-            drop_guarded(&mut self.events, failed);
+            drop_all(&mut self.events);
         }
         let refused = std::mem::take(&mut self.refused);
         if refused > 0 || !self.events.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::error::QueueError;
 use super::shared::Shared;
-use super::store::Store;
+use super::store::{Store, drop_all};
 use crate::SystemIndex;
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -90,7 +90,7 @@ impl<T: Send + Sync + 'static> ExactSizeIterator for Drained<'_, T> {}
 
 impl<T: Send + Sync + 'static> Drop for Drained<'_, T> {
     fn drop(&mut self) {
-        self.events.clear();
+        drop_all(&mut self.events);
         self.queue.store_mut().give_back(std::mem::take(&mut self.events));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::options::QueueOptions;
 use super::roles::{BindError, Roles};
-use super::store::{Store, drop_guarded};
+use super::store::{Store, drop_all};
 use crate::{QueueId, SystemIndex};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -26,6 +26,12 @@ struct Inbox<T> {
     /// Memory of merged batches, for those that come.
     buffers: Vec<Vec<T>>,
     refused: u64,
+}
+
+impl<T> Drop for Inbox<T> {
+    fn drop(&mut self) {
+        self.batches.iter_mut().for_each(|batch| drop_all(&mut batch.events));
+    }
 }
 
 /// What one chunk pushed.
@@ -128,8 +134,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
             if !failed.contains(&system) {
                 store.append(&mut events, self.options.limit() as usize);
             }
-            let left = events.len();
-            drop_guarded(&mut events, left);
+            drop_all(&mut events);
             buffers.push(events);
         }
         failed.clear();

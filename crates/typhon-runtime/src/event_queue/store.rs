@@ -6,8 +6,8 @@
 use super::counters::{QueueCounters, saturate};
 use super::roles::Roles;
 use crate::SystemIndex;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
+use typhon_sync::panics::drop_guarded;
 
 pub(super) struct Store<T> {
     events: Vec<T>,
@@ -33,6 +33,12 @@ struct Reader {
 impl Reader {
     fn new(system: SystemIndex, drains: bool) -> Self {
         Self { system, drains, cursor: 0, read_to: AtomicU64::new(0) }
+    }
+}
+
+impl<T> Drop for Store<T> {
+    fn drop(&mut self) {
+        drop_all(&mut self.events);
     }
 }
 
@@ -71,7 +77,7 @@ impl<T> Store<T> {
 
     pub(super) fn begin_tick(&mut self, carry_over: bool) {
         let keep_from = if carry_over { self.passed() } else { self.end() };
-        drop_guarded(&mut self.events, (keep_from - self.base) as usize);
+        drop_first(&mut self.events, (keep_from - self.base) as usize);
         self.base = keep_from;
         for reader in &mut self.readers {
             reader.cursor = reader.cursor.max(keep_from);
@@ -162,8 +168,11 @@ impl<T> Store<T> {
 
 /// Drops the first events. A panic in a destructor has been reported by the panic hook; it must not reach the
 /// scheduler between two systems, and the other events are dropped all the same.
-pub(super) fn drop_guarded<T>(events: &mut Vec<T>, count: usize) {
-    for event in events.drain(..count) {
-        _ = catch_unwind(AssertUnwindSafe(|| drop(event)));
-    }
+pub(super) fn drop_first<T>(events: &mut Vec<T>, count: usize) {
+    events.drain(..count).for_each(drop_guarded);
+}
+
+/// As [`drop_first`], of all events.
+pub(super) fn drop_all<T>(events: &mut Vec<T>) {
+    drop_first(events, events.len());
 }

@@ -331,13 +331,32 @@ fn b47_draining_what_is_being_read_is_an_error_not_a_deadlock() {
     assert_eq!(*events, [1]);
 }
 
-/// An event whose destructor can panic.
+/// An event whose destructor can panic, with a payload whose destructor panics too.
 struct Bomb(bool);
+
+struct Fragment;
 
 impl Drop for Bomb {
     fn drop(&mut self) {
-        assert!(!self.0, "planted");
+        if self.0 {
+            std::panic::resume_unwind(Box::new(Fragment));
+        }
     }
+}
+
+impl Drop for Fragment {
+    fn drop(&mut self) {
+        std::panic::resume_unwind(Box::new("planted"));
+    }
+}
+
+fn push_bombs(queue: &Queue<Bomb>, worker: &Worker, system: SystemIndex, count: u32) {
+    worker.chunk(system, 0, true, |ctx| (0..count).for_each(|_| queue.push(ctx, Bomb(true)).unwrap()));
+}
+
+fn merge(queue: &Queue<Bomb>) {
+    queue.erased().producer_done(A, true);
+    queue.erased().producer_done(B, true);
 }
 
 #[test]
@@ -345,16 +364,37 @@ fn b43_a_panic_in_an_events_destructor_stays_in_the_queue() {
     let (queue, worker) = queue_with(2.into(), roles(&[READER], &[]));
     queue.erased().begin_tick();
     // Two stay in the queue, one does not find room at the merge.
-    worker.chunk(A, 0, true, |ctx| (0..2).for_each(|_| queue.push(ctx, Bomb(true)).unwrap()));
-    worker.chunk(B, 0, true, |ctx| queue.push(ctx, Bomb(true)).unwrap());
-    queue.erased().producer_done(A, true);
-    queue.erased().producer_done(B, true);
+    push_bombs(&queue, &worker, A, 2);
+    push_bombs(&queue, &worker, B, 1);
+    merge(&queue);
     assert_eq!(queue.erased().counters().overflow, 1);
     queue.erased().begin_tick();
     worker.chunk(A, 0, true, |ctx| queue.push(ctx, Bomb(false)).unwrap());
-    queue.erased().producer_done(A, true);
-    queue.erased().producer_done(B, true);
+    merge(&queue);
     assert_eq!(queue.read(&worker.ctx(READER)).unwrap().len(), 1);
+}
+
+#[test]
+fn b43_a_panic_in_an_events_destructor_goes_nowhere_wherever_the_event_ends() {
+    // Left over by who drains.
+    let (queue, worker) = queue_with(4.into(), roles(&[], &[READER]));
+    queue.erased().begin_tick();
+    push_bombs(&queue, &worker, A, 3);
+    merge(&queue);
+    drop(queue.drain(&worker.ctx(READER)).unwrap());
+    // Of a chunk that failed, and of one that was never ended.
+    worker.chunk(A, 0, false, |ctx| (0..2).for_each(|_| queue.push(ctx, Bomb(true)).unwrap()));
+    worker.0.borrow_mut().begin_chunk(&[QueueId::new(0)], A, 0);
+    (0..2).for_each(|_| queue.push(&worker.ctx(A), Bomb(true)).unwrap());
+    // At the end of the worker, of the batches that were not merged, and of the queue.
+    let other = Worker::of(&queue);
+    push_bombs(&queue, &other, B, 2);
+    drop((worker, other, queue));
+    let (queue, worker) = queue_with(4.into(), roles(&[READER], &[]));
+    queue.erased().begin_tick();
+    push_bombs(&queue, &worker, A, 3);
+    merge(&queue);
+    drop((worker, queue));
 }
 
 #[test]

@@ -20,9 +20,13 @@ impl StepClock {
         Self { time_step, fixed_seconds, max_delta_seconds, previous_start_ns: None }
     }
 
-    /// Tick `number` starts now, and the next one is due `multiplier` base intervals later.
+    /// Tick `number` starts now, and the next one is due `multiplier` base intervals later. If the moment is before that
+    /// of the tick before, no time has passed.
     pub fn start_tick(&mut self, number: i64, now_ns: i64, multiplier: u8) -> TickInfo {
-        let elapsed_ns = self.previous_start_ns.replace(now_ns).map_or(0, |previous_ns| now_ns - previous_ns);
+        let elapsed_ns = self
+            .previous_start_ns
+            .replace(now_ns)
+            .map_or(0, |previous_ns| now_ns.saturating_sub(previous_ns).max(0));
         let measured_delta_seconds = elapsed_ns as f64 / 1e9;
         let limit = self.max_delta_seconds.max(2.0 * self.fixed_seconds * f64::from(multiplier));
         let delta_seconds = match self.time_step {

@@ -1,5 +1,6 @@
 //! The state of a tick in flight, system by system: for people who wonder why it does not end.
 
+use super::hooks::HookKind;
 use super::shared::Shared;
 use crate::scheduler::failure::SystemFailure;
 use crate::{SkipReason, SystemIndex};
@@ -47,6 +48,8 @@ pub struct Diagnostic {
     pub is_in_tick: bool,
     /// What each worker runs.
     pub workers: Vec<Option<String>>,
+    /// The hooks that the driver runs, as `on_output`.
+    pub hook: Option<&'static str>,
     /// All systems, by index.
     pub systems: Vec<SystemDiagnostic>,
 }
@@ -59,6 +62,7 @@ impl Diagnostic {
         Self {
             tick: shared.control.tick(),
             is_in_tick: shared.control.is_in_tick(),
+            hook: shared.hook().map(HookKind::name),
             systems: systems.map(|system| SystemDiagnostic::of(shared, system, &running)).collect(),
             workers: running.into_iter().map(|system| system.map(name)).collect(),
         }
@@ -107,6 +111,9 @@ impl fmt::Display for Diagnostic {
             if let Some(system) = system {
                 write!(f, "\n  worker {worker} runs \"{system}\"")?;
             }
+        }
+        if let Some(hook) = self.hook {
+            write!(f, "\n  {hook} runs")?;
         }
         let open = self.systems.iter().filter(|system| system.stage != SystemStage::Completed);
         open.take(MAX_LINES).try_for_each(|system| write!(f, "\n  {system}"))?;

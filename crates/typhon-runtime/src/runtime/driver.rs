@@ -107,7 +107,7 @@ impl Driver {
         shared.execution.queues.iter().for_each(|queue| queue.begin_tick());
         let tick = self.steps.start_tick(self.number, start.now_ns, self.overload.multiplier());
         shared.execution.set_tick(&tick, self.overload.level());
-        self.run_first_tick(&tick);
+        self.run_first_tick(shared, &tick);
         if !self.dispatch(shared) {
             return Err(given_up(shared));
         }
@@ -115,7 +115,7 @@ impl Driver {
         let is_aborted = outcome.is_aborted;
         let failure = outcome.failure.clone().filter(|_| is_aborted);
         shared.publish(outcome);
-        self.output(&tick, is_aborted);
+        self.output(shared, &tick, is_aborted);
         let ended = Ticks::now();
         drop(recorded);
         self.record(shared, &tick, &start, started, ended);
@@ -124,9 +124,16 @@ impl Driver {
         failure.map_or(Ok(()), |failure| Err(Terminal::Aborted(failure)))
     }
 
-    fn run_first_tick(&mut self, tick: &TickInfo) {
+    /// While they run, whoever wonders why nothing moves can see it.
+    fn run_hooks(&mut self, shared: &Shared, kind: HookKind, tick: &TickInfo) {
+        shared.set_hook(Some(kind));
+        self.hooks.run(kind, tick);
+        shared.set_hook(None);
+    }
+
+    fn run_first_tick(&mut self, shared: &Shared, tick: &TickInfo) {
         if self.hooks.has(HookKind::FirstTick) {
-            self.hooks.run(HookKind::FirstTick, tick);
+            self.run_hooks(shared, HookKind::FirstTick, tick);
             self.hooks.forget_first_tick();
         }
     }
@@ -148,6 +155,8 @@ impl Driver {
                 is_open = true;
             }
             if !worker.run_track(track) {
+                // Helpers that do not hang go home.
+                board.close();
                 return false;
             }
         }
@@ -178,12 +187,12 @@ impl Driver {
         }
     }
 
-    fn output(&mut self, tick: &TickInfo, is_aborted: bool) {
+    fn output(&mut self, shared: &Shared, tick: &TickInfo, is_aborted: bool) {
         if is_aborted {
-            self.hooks.run(HookKind::TickAborted, tick);
+            self.run_hooks(shared, HookKind::TickAborted, tick);
         } else if self.hooks.has(HookKind::Output) {
             let _phase = span!(RuntimePhaseSpan { phase: TickPhase::OUTPUT_PHASE });
-            self.hooks.run(HookKind::Output, tick);
+            self.run_hooks(shared, HookKind::Output, tick);
         }
     }
 
@@ -265,7 +274,7 @@ impl Driver {
             emit(|| event);
         }
         if change.is_critical() {
-            self.hooks.run(HookKind::CriticalOverload, info);
+            self.run_hooks(shared, HookKind::CriticalOverload, info);
         }
     }
 
@@ -278,10 +287,10 @@ impl Driver {
     }
 
     /// Runs the handlers of an orderly end.
-    pub(crate) fn shut_down(&mut self, now_ns: i64) {
+    pub(crate) fn shut_down(&mut self, shared: &Shared, now_ns: i64) {
         if self.hooks.has(HookKind::Shutdown) {
             let tick = self.steps.start_tick(self.number, now_ns, self.overload.multiplier());
-            self.hooks.run(HookKind::Shutdown, &tick);
+            self.run_hooks(shared, HookKind::Shutdown, &tick);
         }
     }
 }

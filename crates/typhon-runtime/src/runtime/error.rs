@@ -148,6 +148,12 @@ pub enum ShutdownError {
         /// How long it waited without anything being completed.
         waited_ms: u64,
     },
+    /// The handlers of [`Runtime::on_shutdown`](super::Runtime::on_shutdown) take longer than a shutdown waits.
+    #[error("on_shutdown did not return for {waited_ms} ms; shut down again to wait for it once more")]
+    Hook {
+        /// How long it waited.
+        waited_ms: u64,
+    },
     /// Threads that did not end in time.
     #[error("{} did not end in time", Quoted(threads))]
     Threads {

@@ -5,6 +5,7 @@ use crate::scheduler::failure::{error_message, panic_message};
 use crate::system::{IntoOutcome, SystemError, TickInfo};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use typhon_sync::panics::drop_guarded;
 
 type Hook = Box<dyn FnMut(&TickInfo) -> Result<(), SystemError> + Send>;
 
@@ -20,6 +21,7 @@ pub(crate) struct Hooks {
 
 /// When a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum HookKind {
     FirstTick,
     Output,
@@ -80,12 +82,15 @@ impl Hooks {
 
     /// Those of the first tick are used up, even if one of them failed.
     pub(crate) fn forget_first_tick(&mut self) {
-        self.first_tick.0.clear();
+        self.first_tick.0.drain(..).for_each(drop_guarded);
     }
 }
 
 impl HookKind {
-    const fn name(self) -> &'static str {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::FirstTick, Self::Output, Self::TickAborted, Self::CriticalOverload, Self::Shutdown];
+
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::FirstTick => "on_first_tick",
             Self::Output => "on_output",

@@ -10,6 +10,8 @@ mod outcome;
 mod pool;
 mod resources;
 mod shared;
+#[cfg(test)]
+mod slow_end;
 
 pub use diagnostic::{Diagnostic, SystemDiagnostic, SystemStage};
 pub use error::{ContextError, CreateError, ShutdownError, StartError, Terminal};
@@ -42,7 +44,7 @@ use typhon_engine::resources::Resource;
 use typhon_profiler::Program;
 use typhon_trace::tables::RuntimeConfig;
 
-/// Time that each thread has to end when nothing holds it up.
+/// Time that the hooks of an orderly end have, and then each thread.
 const JOIN_WINDOW: Duration = Duration::from_secs(5);
 
 /// Longest pause between two looks at what a shutdown waits for.
@@ -79,6 +81,7 @@ pub struct Runtime {
     shared: Arc<Shared>,
     warnings: Vec<ScheduleWarning>,
     life: Mutex<Life>,
+    join_window: Duration,
     /// Not with the threads, which may let go of what they share a moment after they have ended.
     _nodes: Vec<Resource>,
     /// Kept open by the runtime: the recording ends after its last tick.
@@ -140,7 +143,10 @@ impl Runtime {
         let systems = schedule.graph.systems().len();
         let (writer, telemetry) = telemetry_ring(options.telemetry_ring_capacity as usize, systems);
         let numbers = Numbers::new(&schedule.graph, telemetry.clone());
-        let nodes = resources::register(engine, &schedule.graph, &numbers).unwrap_or_default();
+        let nodes = resources::register(engine, &schedule.graph, &numbers).unwrap_or_else(|error| {
+            say(format_args!("the runtime is missing from the tree of resources: {error}"));
+            Vec::new()
+        });
         describe(engine, &schedule.graph, &options, workers);
         let warnings = std::mem::take(&mut schedule.warnings);
         let topology = topology(&schedule.graph);
@@ -151,7 +157,14 @@ impl Runtime {
         let shared = Shared::new(board, execution, options, workers, telemetry, numbers);
         let life = Life::Created { telemetry: writer, hooks: Hooks::default() };
         let engine = engine.clone();
-        Self { shared: Arc::new(shared), warnings, life: Mutex::new(life), _nodes: nodes, _engine: engine }
+        Self {
+            shared: Arc::new(shared),
+            warnings,
+            life: Mutex::new(life),
+            join_window: JOIN_WINDOW,
+            _nodes: nodes,
+            _engine: engine,
+        }
     }
 
     /// The graph that it runs.
@@ -214,7 +227,7 @@ impl Runtime {
         context: C,
     ) -> Result<(), ContextError> {
         let named = || system.to_owned();
-        if !matches!(*lock(&self.life), Life::Created { .. }) {
+        if self.shared.is_own_thread() || !matches!(*lock(&self.life), Life::Created { .. }) {
             return Err(ContextError::Started { system: named() });
         }
         let found = self.graph().find_system(system).and_then(|index| self.shared.execution.context(index));
@@ -238,6 +251,9 @@ impl Runtime {
     }
 
     /// Runs `hook` after the last tick of a runtime that is shut down. Not after an abort or [`Runtime::fatal_stop`].
+    ///
+    /// [`Runtime::shutdown`] waits five seconds for it. One that takes longer goes on, and another call of `shutdown`
+    /// waits for it again.
     pub fn on_shutdown<R: IntoOutcome<()>>(&self, hook: impl FnMut(&TickInfo) -> R + Send + 'static) {
         self.add_hook(HookKind::Shutdown, hook);
     }
@@ -262,9 +278,13 @@ impl Runtime {
         kind: HookKind,
         hook: impl FnMut(&TickInfo) -> R + Send + 'static,
     ) {
+        let late = || say("a hook was registered after the start and will not run; register hooks first");
+        if self.shared.is_own_thread() {
+            return late();
+        }
         match &mut *lock(&self.life) {
             Life::Created { hooks, .. } => hooks.add(kind, hook),
-            _ => say("a hook was registered after the start and will not run; register hooks first"),
+            _ => late(),
         }
     }
 
@@ -279,6 +299,7 @@ impl Runtime {
     /// # Errors
     /// [`StartError`]; nothing runs then.
     pub fn start(&self) -> Result<(), StartError> {
+        self.not_from_within()?;
         let mut life = lock(&self.life);
         let driver = match std::mem::replace(&mut *life, Life::Ended) {
             Life::Created { telemetry, hooks } => self.begin(&mut life, telemetry, hooks)?,
@@ -316,7 +337,13 @@ impl Runtime {
         self.step_of(now, TickLength::AsIf(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)))
     }
 
+    /// Who steps has the runtime to itself until the tick is over: a system that waited for that would wait for itself.
+    fn not_from_within(&self) -> Result<(), StartError> {
+        if self.shared.is_own_thread() { Err(StartError::AlreadyRuns("is in a tick")) } else { Ok(()) }
+    }
+
     fn step_of(&self, now: Duration, length: TickLength) -> Result<TickOutcome, StartError> {
+        self.not_from_within()?;
         let mut life = lock(&self.life);
         if let Some(terminal) = self.terminal() {
             return Err(terminal.into());
@@ -426,7 +453,7 @@ impl Runtime {
             let is_orderly = !self.shared.control.is_fatal() && self.terminal().is_none();
             if is_orderly {
                 let _entered = self.shared.enter();
-                driver.shut_down(now_ns);
+                driver.shut_down(&self.shared, now_ns);
             }
             self.shared.board.stop();
             self.shared.end(if is_orderly { Terminal::ShutDown } else { Terminal::FatalStop });
@@ -437,13 +464,19 @@ impl Runtime {
     fn await_unless_stalled<T>(&self, ready: impl Fn() -> Option<T>) -> Result<T, ShutdownError> {
         let shared = &self.shared;
         let grace = shared.control.grace();
-        let mut watch = Watch::default();
+        let (mut watch, mut hook_since) = (Watch::default(), None);
         loop {
             if let Some(ready) = ready() {
                 return Ok(ready);
             }
             if !shared.control.is_in_tick() {
                 watch.forget();
+                if shared.hook() == Some(HookKind::Shutdown) {
+                    let waited = hook_since.get_or_insert_with(Instant::now).elapsed();
+                    if waited >= self.join_window {
+                        return Err(ShutdownError::Hook { waited_ms: waited.as_millis() as u64 });
+                    }
+                }
             }
             let idle = watch.look(shared.board.progress());
             if idle >= grace {
@@ -460,7 +493,7 @@ impl Runtime {
     }
 
     fn await_threads(&self) -> Result<(), ShutdownError> {
-        let deadline = Instant::now() + JOIN_WINDOW;
+        let deadline = Instant::now() + self.join_window;
         loop {
             let threads = self.shared.threads.alive();
             let left = deadline.saturating_duration_since(Instant::now());

@@ -15,6 +15,7 @@ use std::time::Duration;
 use typhon_profiler::thread::{ThreadKind, set_current_kind};
 use typhon_profiler::{Ticks, emit, emit_root_span};
 use typhon_sync::clock::SystemClock;
+use typhon_sync::panics::drop_guarded;
 
 /// Name of the driver's thread.
 pub(crate) const DRIVER: &str = "Typhon.TickDriver";
@@ -68,7 +69,7 @@ fn drive(shared: &Shared, driver: &mut Driver) {
         }
     }
     if !shared.control.is_fatal() {
-        driver.shut_down(metronome.clock().now_ns());
+        driver.shut_down(shared, metronome.clock().now_ns());
     }
     // A system may have asked for the stop, and nobody may be waiting for it: whoever looks has to see that it is over.
     shared.end(if shared.control.is_fatal() { Terminal::FatalStop } else { Terminal::ShutDown });
@@ -108,7 +109,7 @@ fn spawn(
     let (own, own_name) = (Arc::clone(shared), name.to_owned());
     shared.threads.started(name);
     let body = move || {
-        let _entered = own.enter();
+        let entered = own.enter();
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run(&own))) {
             say(format_args!("thread {own_name} ended unexpectedly: {}", panic_message(payload)));
             let tick = own.control.tick();
@@ -119,7 +120,12 @@ fn spawn(
                 own.board.stop();
             }
         }
-        own.threads.ended(&own_name);
+        // Before anybody hears that the thread has ended, what it holds is gone: who drops a runtime can rely on the
+        // systems, and what they hold, being dropped with it.
+        let threads = Arc::clone(&own.threads);
+        drop(entered);
+        drop_guarded(own);
+        threads.ended(&own_name);
     };
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(body);
     started.map(drop).map_err(|source| {

@@ -1,6 +1,7 @@
 //! What the threads of a runtime and its handle share.
 
 use super::error::Terminal;
+use super::hooks::HookKind;
 use super::outcome::TickOutcome;
 use super::resources::Numbers;
 use crate::metronome::TimerMetrics;
@@ -10,10 +11,10 @@ use crate::scheduler::claim::Epoch;
 use crate::scheduler::control::Control;
 use crate::scheduler::execution::Execution;
 use crate::telemetry::Telemetry;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use typhon_engine::options::RuntimeOptions;
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) workers: usize,
     pub(crate) telemetry: Telemetry,
     pub(crate) numbers: Arc<Numbers>,
+    /// The hooks that the driver runs: a [`HookKind`] and one more; 0 for none.
+    hook: AtomicU8,
     /// Tick in the words of the board, for diagnostics.
     epoch: AtomicU64,
     last_outcome: Mutex<Option<TickOutcome>>,
@@ -33,7 +36,7 @@ pub(crate) struct Shared {
     overload: Mutex<Rung>,
     terminal: Mutex<Option<Terminal>>,
     /// Names of threads that have not ended.
-    pub(crate) threads: Threads,
+    pub(crate) threads: Arc<Threads>,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -57,12 +60,13 @@ impl Shared {
             workers,
             telemetry,
             numbers,
+            hook: AtomicU8::new(0),
             epoch: AtomicU64::new(0),
             last_outcome: Mutex::new(None),
             timer: Mutex::new(TimerMetrics::default()),
             overload: Mutex::new(Rung::NORMAL),
             terminal: Mutex::new(None),
-            threads: Threads::default(),
+            threads: Arc::default(),
         }
     }
 
@@ -107,37 +111,54 @@ impl Shared {
         lock(&self.terminal).clone()
     }
 
-    /// Names of the systems that workers run now.
+    /// Says which hooks run from here on.
+    pub(crate) fn set_hook(&self, kind: Option<HookKind>) {
+        self.hook.store(kind.map_or(0, |kind| kind as u8 + 1), Ordering::Release);
+    }
+
+    /// The hooks that run now.
+    pub(crate) fn hook(&self) -> Option<HookKind> {
+        HookKind::ALL.into_iter().find(|&kind| kind as u8 + 1 == self.hook.load(Ordering::Acquire))
+    }
+
+    /// Names of the systems that workers run now, gates included, and of the hooks that the driver runs.
     pub(crate) fn running(&self) -> Vec<String> {
         let running: BTreeSet<u16> =
             self.board.workers.iter().filter_map(|worker| worker.running()).collect();
         let systems = self.execution.graph.systems();
-        running.into_iter().map(|system| systems[usize::from(system)].name.clone()).collect()
+        let running = running.into_iter().map(|system| systems[usize::from(system)].name.clone());
+        running.chain(self.hook().map(|kind| kind.name().to_owned())).collect()
     }
 
     /// Marks the calling thread as one of this runtime's until the guard is dropped.
     pub(crate) fn enter(&self) -> Entered {
-        Entered { before: CURRENT.replace(std::ptr::from_ref(self).addr()) }
+        ENTERED.with_borrow_mut(|entered| entered.push(self.address()));
+        Entered
     }
 
-    /// Is the calling thread one of this runtime's?
+    /// Is the calling thread one of this runtime's? It then runs a tick of it, maybe below that of another runtime, and
+    /// must not wait for the tick to end.
     pub(crate) fn is_own_thread(&self) -> bool {
-        CURRENT.get() == std::ptr::from_ref(self).addr()
+        // A thread that is past its destructors runs no tick.
+        ENTERED.try_with(|entered| entered.borrow().contains(&self.address())).unwrap_or(false)
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 }
 
 thread_local! {
-    /// Address of what the thread's runtime shares.
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
+    /// Addresses of what the runtimes share that the thread is in, the outermost first: a system may step a runtime of
+    /// its own.
+    static ENTERED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-pub(crate) struct Entered {
-    before: usize,
-}
+pub(crate) struct Entered;
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        CURRENT.set(self.before);
+        ENTERED.with_borrow_mut(Vec::pop);
     }
 }
 

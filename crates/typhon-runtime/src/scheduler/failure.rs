@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use typhon_sync::panics::drop_guarded;
 
 /// How a system failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,12 +130,4 @@ pub(crate) fn error_message(error: Box<dyn std::error::Error + Send + Sync>) -> 
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-/// A destructor that panics has said so by the panic hook; whatever it left is lost.
-fn drop_guarded<T>(value: T) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // The payload of a panic in a destructor may panic again, and so on for ever.
-        std::mem::forget(payload);
-    }
 }

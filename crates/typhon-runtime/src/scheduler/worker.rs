@@ -403,7 +403,12 @@ impl<'b, W: Work> Worker<'b, W> {
         let is_aborted = board.is_aborted(usize::from(system));
         let turn = Turn { from, predecessor_failed: released.predecessor_failed, is_aborted };
         let state = &board.systems[usize::from(system)];
-        match self.work.turn(&mut self.memory.local, system, turn) {
+        // Gates are code of the program, and may hang.
+        let worker = &board.workers[self.memory.id];
+        worker.set_running(Some(system));
+        let verdict = self.work.turn(&mut self.memory.local, system, turn);
+        worker.set_running(None);
+        match verdict {
             Verdict::Run(chunks) => {
                 state.begin(self.epoch, SUCCEEDED);
                 if ALONE {

@@ -5,9 +5,9 @@ use super::metrics::{ServiceMetrics, TimerMetrics};
 use crate::Deadline;
 use crate::atomic::{AtomicU32, Mutex, MutexGuard, Ordering, lock};
 use crate::clock::{Clock, SystemClock};
+use crate::panics::{drop_guarded, guarded};
 use crate::sleep::PreciseSleep;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -279,12 +279,13 @@ impl Shared {
     fn fire(&self, id: u64, target_ns: i64, callback: Option<Callback>) {
         let Some(mut callback) = callback else { return };
         let begun_ns = self.clock.now_ns();
-        let has_panicked = catch_unwind(AssertUnwindSafe(&mut callback)).is_err();
+        let has_panicked = !guarded(&mut callback);
         let ended_ns = self.clock.now_ns();
         let mut state = self.lock();
         let Some(place) = state.entries.iter().position(|entry| entry.id == id) else {
             // Dropped meanwhile; so is what the callback holds, without the lock.
             drop(state);
+            drop_guarded(callback);
             return;
         };
         let entry = &mut state.entries[place];
