@@ -7,6 +7,7 @@ mod common;
 use anthill::Colony;
 use common::{Run, arg, schema, typhon};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -89,6 +90,17 @@ fn the_demo_and_the_statistics_of_its_recording_count_the_same() {
     let overload = &stats["schedule"]["overload"];
     assert!(said["ticks"]["overruns"].as_u64().is_some_and(|overruns| overruns > 0), "{said}");
     assert_eq!(said["ticks"]["overruns"], overload["lateTicks"], "{said} {overload}");
+}
+
+#[test]
+fn the_commands_at_the_end_name_the_recording_whatever_it_is_called() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("an ant's life.typhon-trace");
+    let said = typhon(&["demo", "--ants", "50", "--ticks", "3", "-o", arg(&output)]).expect(0).stdout;
+    let (_, command) = said.split_once("  typhon trace stats ").expect("what to run next");
+    let (word, _) = command.split_once(" --by system").expect("the first command");
+    let shell = Command::new("sh").args(["-c", &format!("printf %s {word}")]).output().expect("a shell");
+    assert_eq!(String::from_utf8_lossy(&shell.stdout), arg(&output));
 }
 
 #[test]
@@ -197,4 +209,118 @@ fn a_full_disk_is_said_and_what_fits_is_kept() {
     assert!(said.contains("not complete") && said.contains("could not be written"), "{said}");
     let info = typhon(&["trace", "info", "--json", arg(&output)]).expect(0).json();
     assert!(info["counts"]["records"].as_u64().is_some_and(|records| records > 0), "{}", info["counts"]);
+}
+
+/// A page of the repository.
+fn page(path: &str) -> String {
+    std::fs::read_to_string(common::repository().join(path)).unwrap_or_else(|err| panic!("{path}: {err}"))
+}
+
+/// The kinds of a recording.
+fn kinds(trace: &Path) -> BTreeSet<u64> {
+    let dump = typhon(&["trace", "dump", arg(trace), "--format", "jsonl"]).expect(0);
+    dump.json_lines().iter().filter_map(|line| line["id"].as_u64()).collect()
+}
+
+/// `(146–148, 150)` at the end of a text, as single numbers.
+fn numbers_at_the_end(text: &str) -> Vec<u64> {
+    let numbers = text.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('('));
+    let (_, numbers) = numbers.unwrap_or_else(|| panic!("no numbers in `{text}`"));
+    let number = |text: &str| text.trim().parse::<u64>().unwrap_or_else(|_| panic!("`{text}` is no number"));
+    let expand = |part: &str| match part.split_once('–') {
+        Some((first, last)) => number(first)..=number(last),
+        None => number(part)..=number(part),
+    };
+    numbers.split(',').flat_map(expand).collect()
+}
+
+/// The kinds for which a column of the page's table says "yes".
+fn promised(table: &str, column: usize) -> BTreeSet<u64> {
+    let rows = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let rows = rows.take_while(|line| line.starts_with('|')).map(|line| line.split('|').collect::<Vec<_>>());
+    let yes = rows.filter(|cells| cells[column].trim().starts_with("yes"));
+    yes.flat_map(|cells| numbers_at_the_end(cells[1])).collect()
+}
+
+#[test]
+fn the_page_says_which_kinds_are_recorded_here_and_by_the_reference() {
+    let page = page("docs/demo.md");
+    let (_, table) = page.split_once("## What it records").expect("the section");
+    let reference = kinds(&common::repository().join("corpus/anthill.typhon-trace"));
+    assert_eq!(promised(table, 2), reference, "what the reference records");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, args: &[&str]| {
+        let output = folder.path().join(name);
+        typhon(&[&["demo", "--json", "-o", arg(&output)], args].concat()).expect(0);
+        kinds(&output)
+    };
+    // Ticks long enough for helpers to be called, and ticks that are too long at several levels.
+    let long = ["--ants", "60000", "--hz", "30", "--ticks", "60", "--workers", "2"];
+    let mut ours = run("long", &long);
+    ours.extend(run("storm", &["--ants", "500", "--hz", "500", "--ticks", "650", "--overload"]));
+    assert_eq!(promised(table, 3), ours, "what the demo records");
+}
+
+/// A line without its numbers and what stands for one: units, plurals, hashes.
+fn shape(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| {
+        let bare = word.trim_end_matches([',', ';', ')']).trim_start_matches('(');
+        let is_hash = bare.len() == 16 && bare.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match bare {
+            "ns" | "µs" | "ms" | "s" => "TIME".to_owned(),
+            "B" | "KiB" | "MiB" | "GiB" => "SIZE".to_owned(),
+            _ if is_hash || bare.starts_with(|letter: char| letter.is_ascii_digit()) => "N".to_owned(),
+            _ if bare.ends_with(".typhon-trace") => "FILE".to_owned(),
+            _ => word.trim_end_matches(',').to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_pages_show_the_output_that_the_demo_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = folder.path().join("anthill.typhon-trace");
+    let args = ["demo", "--ants", "2000", "--hz", "200", "--ticks", "250", "-o", arg(&output)];
+    let printed: Vec<String> = typhon(&args).expect(0).stdout.lines().map(shape).collect();
+    for path in ["README.md", "docs/demo.md"] {
+        let page = page(path);
+        let (before, after) = page.split_once("\nworld   ").unwrap_or_else(|| panic!("no output in {path}"));
+        let (block, _) = after.split_once("\n```").expect("its end");
+        let (_, above) = before.rsplit_once("```text\n").expect("its beginning");
+        let result = format!("world   {block}");
+        let shown = above.lines().chain(result.lines());
+        let shown = shown.filter(|line| !line.is_empty() && !line.starts_with('$'));
+        for line in shown {
+            let shape = shape(line);
+            assert!(printed.contains(&shape), "{path}: `{line}` is `{shape}`, not one of {printed:#?}");
+        }
+    }
+}
+
+#[test]
+fn records_number_ticks_from_0_as_the_reference_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ours = folder.path().join("run.typhon-trace");
+    demo(&ours, &["--ticks", "40"]).expect(0);
+    let theirs = common::repository().join("corpus/anthill.typhon-trace");
+    for trace in [&ours, &theirs] {
+        let dump = typhon(&["trace", "dump", arg(trace), "--format", "jsonl"]).expect(0);
+        let mut checked = BTreeMap::<u64, u32>::new();
+        for line in dump.json_lines() {
+            let (Some(id), Some(tick)) = (line["id"].as_u64(), line["tick"].as_i64()) else { continue };
+            let fields = &line["fields"];
+            let number = match id {
+                76 => fields["tickNumber"].as_i64(),
+                // Said before the tick begins.
+                158 => fields["tick"].as_i64().map(|number| number - 1),
+                161 | 162 | 242 | 244 => fields["tick"].as_i64(),
+                _ => continue,
+            };
+            assert_eq!(number, Some(tick - 1), "{}: {line}", trace.display());
+            *checked.entry(id).or_default() += 1;
+        }
+        assert!(checked.len() >= 3 && checked.values().all(|&count| count > 1), "{checked:?}");
+    }
 }

@@ -150,6 +150,11 @@ fn the_program_does_not_outlive_a_demo_that_is_killed() {
         child.wait().expect("it ends");
         wait_until("the program is left behind", || programs(&folder).is_empty());
     }
+    // The next one tidies up after them.
+    let output = demo(&folder, &root, &["--ticks", "30", "--force"]).output().expect("the binary starts");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let left: Vec<_> = std::fs::read_dir(&folder).expect("the folder").flatten().collect();
+    assert_eq!(left.len(), 1, "only the trace: {left:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The managed program beside the colony: `managed/allocator.cs`, run by a .NET runtime of this machine. The recording listens
 //! for it on a socket, and so has its collections on the colony's own timeline.
 
-use crate::cmd::socket_folder;
+use crate::cmd::socket_folder::{self, SocketFolder};
 use crate::output::escape::printable;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -9,7 +9,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// What the runtime runs. It works as long as its standard input is open.
 const PROGRAM: &[u8] = include_bytes!("../../../managed/demo-allocator.exe");
@@ -34,7 +33,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub(super) struct Managed {
     host: PathBuf,
     /// Program, socket and the runtime's own files.
-    folder: TempDir,
+    folder: SocketFolder,
     socket: String,
     child: Option<Child>,
 }

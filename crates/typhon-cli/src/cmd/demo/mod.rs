@@ -72,8 +72,10 @@ pub(crate) fn run(args: &Demo, style: &Style) -> Result<u8, Failure> {
     drop(managed);
     let collections = socket.and_then(|_| collections::of(&args.output));
     let finished = Finished { args, ticks, length, world: ended, report, file_bytes, collections };
-    view::conclude(&finished, style)?;
+    let shown = view::conclude(&finished, style);
+    // A recording that is not complete is said also to who has stopped reading.
     let code = verdict(&finished)?;
+    shown?;
     if !args.ui {
         return Ok(code);
     }

@@ -6,7 +6,7 @@ use super::world::World;
 use crate::cli::Demo;
 use crate::cmd::stats;
 use crate::failure::Failure;
-use crate::output::escape::printable;
+use crate::output::escape::{printable, shell_word};
 use crate::output::json;
 use crate::output::stream::{Style, print};
 use crate::output::units::{bytes, count, duration, plural};
@@ -228,9 +228,10 @@ fn to_text(finished: &Finished<'_>) -> String {
         plural(records, "record")
     ));
     losses.iter().for_each(|(_, _, why)| text.push_str(&format!("        ! {why}\n")));
+    let file = shell_word(&finished.args.output);
     text.push_str(&format!(
-        "\nWhere did the time go?\n  typhon trace stats {path} --by system\n  typhon trace stats {path}\n  \
-         typhon trace info {path}\n  typhon trace export {path} -o anthill.perfetto-trace --to perfetto\n"
+        "\nWhere did the time go?\n  typhon trace stats {file} --by system\n  typhon trace stats {file}\n  \
+         typhon trace info {file}\n  typhon trace export {file} -o anthill.perfetto-trace --to perfetto\n"
     ));
     text
 }

@@ -51,6 +51,8 @@ impl World {
         let engine = Engine::builder()
             .runtime(|runtime| {
                 runtime.base_tick_rate_hz = args.hz;
+                // Four million ants on a busy machine take their time, and nothing hangs here.
+                runtime.shutdown_stall_grace_ms = 10_000;
                 runtime.overload.min_tick_rate_hz = runtime.overload.min_tick_rate_hz.min(args.hz);
                 if let Some(workers) = args.workers {
                     runtime.worker_count = WorkerCount::Fixed(workers);
@@ -102,10 +104,10 @@ impl World {
 
     /// Finishes the tick in flight, then the recording.
     pub(super) fn stop(&self) -> Result<Stop, Failure> {
-        self.runtime
-            .shutdown()
-            .map_err(|err| Failure::new(Exit::Internal, "the demo world does not stop").caused_by(err))?;
+        let ended = self.runtime.shutdown();
+        // Whatever became of the world, its recording is completed.
         let report = profiler::shutdown();
+        ended.map_err(|err| Failure::new(Exit::Internal, "the demo world does not stop").caused_by(err))?;
         let ended = Ended {
             report: self.colony.report(),
             hash: self.colony.world().hash(),

@@ -3,7 +3,7 @@
 use super::recording::Recording;
 use super::trace_file::Timebase;
 use super::{Ended, SIGNAL_EXIT};
-use crate::cmd::socket_folder;
+use crate::cmd::socket_folder::{self, SocketFolder};
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::signals;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tempfile::TempDir;
+
 use typhon_clr::gc::{GcItem, GcRecord};
 use typhon_clr::ipc::{Bystanders, Incoming, ReverseListener, ReverseTarget};
 use typhon_clr::nettrace::TraceInfo;
@@ -152,7 +152,7 @@ pub(super) fn start(
 pub(super) struct StartedCommand {
     child: Child,
     bystanders: Bystanders,
-    _folder: TempDir,
+    _folder: SocketFolder,
 }
 
 impl StartedCommand {
