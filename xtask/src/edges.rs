@@ -11,7 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("typhon-sync", &["typhon-profiler", "typhon-trace"]),
     ("typhon-engine", &["typhon-trace", "typhon-profiler", "typhon-sync"]),
     ("typhon-runtime", &["typhon-trace", "typhon-profiler", "typhon-sync", "typhon-engine"]),
-    ("typhon", &["typhon-profiler", "typhon-engine", "typhon-runtime"]),
+    ("typhon", &["typhon-trace", "typhon-profiler", "typhon-engine", "typhon-runtime"]),
     ("typhon-store", &[]),
     ("typhon-log", &["typhon-profiler", "typhon-sync", "typhon-store"]),
     ("typhon-analysis", &["typhon-trace"]),

@@ -45,8 +45,3 @@ pub use notice::{Notice, NoticeCode, Severity};
 
 /// Format version that this build reads and writes.
 pub const FORMAT_VERSION: u16 = 12;
-
-/// Compiles the first program of the repository's front page.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct FrontPage;

@@ -86,3 +86,8 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/systems-and-schedules.md")]
 struct Guide;
+
+/// Runs the first programs of the repository's front page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct FrontPage;
