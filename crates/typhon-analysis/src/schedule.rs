@@ -1,12 +1,12 @@
 //! How the scheduler spent its ticks: time in phases, systems that were skipped and why, how long systems waited for a
-//! worker, how full event queues were (kinds 5, 148, 242, 243 and 244).
+//! worker, how full event queues were, when overload was answered (kinds 5, 148, 156, 242, 243 and 244).
 
 use crate::clock::Clock;
 use crate::quantile::Durations;
 use std::collections::BTreeMap;
 use typhon_trace::event::{
     OverloadLevel, QueueTickEndView, RuntimePhaseSpanView, SchedulerOverloadDetectorView,
-    SchedulerSystemCompletionView, SchedulerSystemQueueWaitView, SkipReason, SystemSkippedView, TickPhase,
+    SchedulerOverloadLevelChangeView, SchedulerSystemCompletionView, SchedulerSystemQueueWaitView, SkipReason, SystemSkippedView, TickPhase,
 };
 use typhon_trace::record::Record;
 use typhon_trace::registry::id;
@@ -108,16 +108,37 @@ pub struct Overload {
     pub max_ratio: f32,
     /// Largest tick multiplier.
     pub max_multiplier: u8,
+    /// When the level changed, in order of time.
+    pub changes: Vec<LevelChange>,
+}
+
+/// A change of the overload level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LevelChange {
+    /// When, in trace-clock ticks.
+    pub at: i64,
+    /// The level before and after it.
+    pub levels: [OverloadLevel; 2],
+    /// The tick multiplier before and after it.
+    pub multipliers: [u8; 2],
+    /// Duration of the tick that decided it, as a multiple of the target.
+    pub ratio: f32,
+    /// Events left in all queues by that tick.
+    pub queue_depth: i32,
 }
 
 impl Overload {
-    fn merge(&mut self, other: &Self) {
+    /// Adds what `other` saw; returns the changes for which there is no room.
+    fn merge(&mut self, other: &Self) -> u64 {
         for (level, ticks) in &other.ticks_by_level {
             *self.ticks_by_level.entry(*level).or_default() += ticks;
         }
         self.late_ticks += other.late_ticks;
         self.max_ratio = self.max_ratio.max(other.max_ratio);
         self.max_multiplier = self.max_multiplier.max(other.max_multiplier);
+        let room = MAX_ENTRIES - self.changes.len();
+        self.changes.extend(other.changes.iter().take(room));
+        other.changes.len().saturating_sub(room) as u64
     }
 }
 
@@ -132,7 +153,7 @@ pub struct Schedule {
     pub waits: BTreeMap<u16, Times>,
     /// Event queues by their number.
     pub queues: BTreeMap<u16, QueueUse>,
-    /// Overload; `None` without a report of the detector.
+    /// Overload; `None` without a report of the detector or a change of the level.
     pub overload: Option<Overload>,
     /// Records about further systems, phases and queues than are told apart.
     pub left_out: u64,
@@ -160,6 +181,7 @@ impl ScheduleCollector {
                 | id::SCHEDULER_SYSTEM_QUEUE_WAIT
                 | id::SCHEDULER_SYSTEM_COMPLETION
                 | id::SCHEDULER_OVERLOAD_DETECTOR
+                | id::SCHEDULER_OVERLOAD_LEVEL_CHANGE
                 | id::RUNTIME_PHASE_SPAN
                 | id::QUEUE_TICK_END
         );
@@ -204,15 +226,28 @@ impl ScheduleCollector {
                     overflowed: queue.overflow_count()?.into(),
                 });
             }
+            id::SCHEDULER_OVERLOAD_LEVEL_CHANGE => {
+                let change = SchedulerOverloadLevelChangeView::new(record)?;
+                let change = LevelChange {
+                    at: record.timestamp(),
+                    levels: [change.prev_lvl()?, change.new_lvl()?],
+                    multipliers: [change.old_mul()?, change.new_mul()?],
+                    ratio: change.ratio()?,
+                    queue_depth: change.queue_depth()?,
+                };
+                let overload = Overload { changes: vec![change], ..Overload::default() };
+                self.left_out += self.overload.merge(&overload);
+            }
             _ => {
                 let report = SchedulerOverloadDetectorView::new(record)?;
                 let ratio = report.overrun_ratio()?;
-                self.overload.merge(&Overload {
+                self.left_out += self.overload.merge(&Overload {
                     ticks_by_level: BTreeMap::from([(report.level()?, 1)]),
                     late_ticks: u64::from(ratio > 1.0),
                     // `max` passes over NaN.
                     max_ratio: 0f32.max(ratio),
                     max_multiplier: report.multiplier()?,
+                    changes: Vec::new(),
                 });
             }
         }
@@ -243,17 +278,19 @@ impl ScheduleCollector {
                 None => self.left_out += more.ticks,
             }
         }
-        self.overload.merge(&other.overload);
+        self.left_out += self.overload.merge(&other.overload);
     }
 
     /// The result.
-    pub fn finish(self) -> Schedule {
+    pub fn finish(mut self) -> Schedule {
+        self.overload.changes.sort_by_key(|change| change.at);
+        let is_silent = self.overload.ticks_by_level.is_empty() && self.overload.changes.is_empty();
         Schedule {
             phases: self.phases,
             skips: self.skips,
             waits: self.waits,
             queues: self.queues,
-            overload: Some(self.overload).filter(|overload| !overload.ticks_by_level.is_empty()),
+            overload: (!is_silent).then_some(self.overload),
             left_out: self.left_out,
         }
     }
@@ -343,6 +380,39 @@ mod tests {
         let overload = collect(&records).finish().overload.unwrap();
         assert_eq!((overload.max_ratio, overload.late_ticks, overload.max_multiplier), (1.5, 1, 2));
         assert_eq!(overload.ticks_by_level, BTreeMap::from([(OverloadLevel(0), 2), (OverloadLevel(1), 1)]));
+    }
+
+    /// At 5, as [`instant`] has it, or later.
+    fn level_change(at: i64, levels: [u8; 2], ratio: f32) -> Vec<u8> {
+        let mut payload = levels.to_vec();
+        payload.extend_from_slice(&ratio.to_le_bytes());
+        payload.extend_from_slice(&9i32.to_le_bytes());
+        payload.extend_from_slice(&[1, 2]);
+        let mut bytes = instant(id::SCHEDULER_OVERLOAD_LEVEL_CHANGE, &payload);
+        bytes[4..12].copy_from_slice(&at.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn changes_of_the_level_are_kept_in_order_of_time_and_bounded() {
+        let mut collector = collect(&[level_change(70, [1, 0], 0.5)]);
+        collector.merge(collect(&[level_change(20, [0, 1], 1.5)]));
+        let overload = collector.finish().overload.unwrap();
+        let first = LevelChange {
+            at: 20,
+            levels: [OverloadLevel(0), OverloadLevel(1)],
+            multipliers: [1, 2],
+            ratio: 1.5,
+            queue_depth: 9,
+        };
+        assert_eq!(overload.changes[0], first);
+        assert_eq!(overload.changes.iter().map(|change| change.at).collect::<Vec<_>>(), [20, 70]);
+        let many: Vec<_> = (0..3_000).map(|at| level_change(at, [0, 1], 1.5)).collect();
+        let mut collector = collect(&many);
+        collector.merge(collect(&many));
+        let schedule = collector.finish();
+        assert_eq!(schedule.overload.unwrap().changes.len(), MAX_ENTRIES);
+        assert_eq!(schedule.left_out as usize, 6_000 - MAX_ENTRIES);
     }
 
     #[test]

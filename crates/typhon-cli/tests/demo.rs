@@ -90,6 +90,17 @@ fn the_demo_and_the_statistics_of_its_recording_count_the_same() {
     let overload = &stats["schedule"]["overload"];
     assert!(said["ticks"]["overruns"].as_u64().is_some_and(|overruns| overruns > 0), "{said}");
     assert_eq!(said["ticks"]["overruns"], overload["lateTicks"], "{said} {overload}");
+    // When the level changed, and why: it climbs from the normal one because ticks took too long.
+    let changes = overload["changes"].as_array().expect("a list");
+    let first = changes.first().unwrap_or_else(|| panic!("no change: {overload}"));
+    assert_eq!((&first["from"], &first["to"]), (&"Normal".into(), &"SystemThrottling".into()), "{first}");
+    assert!(first["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{first}");
+    assert!(first["tick"].as_i64().is_some_and(|tick| (5..=650).contains(&tick)), "{first}");
+    assert!(changes.windows(2).all(|two| two[0]["to"] == two[1]["from"]), "each begins where one ended: {overload}");
+    let text = typhon(&["trace", "stats", "--by", "system", arg(&output)]).expect(0).stdout;
+    let tick = first["tick"].to_string();
+    let shown = text.lines().find(|line| line.starts_with("Normal -> SystemThrottling"));
+    assert!(shown.is_some_and(|line| line.split_whitespace().any(|word| word == tick)), "{text}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::output::table::{Align, Table};
 use crate::output::units::{count, duration, plural};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use typhon_analysis::schedule::{Overload, QueueUse, Schedule, Times};
+use typhon_analysis::schedule::{LevelChange, Overload, QueueUse, Schedule, Times};
 use typhon_trace::event::SkipReason;
 use typhon_trace::tables::Tables;
 
@@ -27,7 +27,10 @@ pub(super) fn text(report: &Report, top: usize, style: &Style) -> Vec<String> {
         .zip(notes)
         .filter_map(|(rows, note)| Some(paragraph(rows?, note, top, style)))
         .collect();
-    paragraphs.extend(schedule.overload.as_ref().map(overload));
+    if let Some(seen) = &schedule.overload {
+        paragraphs.push(overload(seen));
+        paragraphs.extend(level_changes(report, seen, top, style));
+    }
     if schedule.left_out > 0 {
         let records = plural(schedule.left_out, "record");
         paragraphs.push(format!("not in these tables: {records} about further systems or too short to read"));
@@ -65,7 +68,7 @@ pub(super) fn document(report: &Report) -> Value {
         "waits": waits.collect::<Vec<_>>(),
         "skips": skips.collect::<Vec<_>>(),
         "queues": queues.collect::<Vec<_>>(),
-        "overload": schedule.overload.as_ref().map(overload_json),
+        "overload": schedule.overload.as_ref().map(|overload| overload_json(report, overload)),
         "leftOut": schedule.left_out,
     })
 }
@@ -175,7 +178,48 @@ fn overload(overload: &Overload) -> String {
     )
 }
 
-fn overload_json(overload: &Overload) -> Value {
+/// When the level changed and what decided it, the first `top` of them (0 = all); `None` if it never did.
+fn level_changes(report: &Report, overload: &Overload, top: usize, style: &Style) -> Option<String> {
+    let titles =
+        [("OVERLOAD LEVEL", Align::Left), ("AFTER TICK", Align::Right), ("AT", Align::Right), ("OF TARGET", Align::Right)];
+    let more = [("QUEUED", Align::Right), ("MULTIPLIER", Align::Right)];
+    let row = |change: &LevelChange| {
+        let [before, after] = change.levels;
+        let multiplier = match change.multipliers {
+            [before, after] if before == after => format!("{after}"),
+            [before, after] => format!("{before} -> {after}"),
+        };
+        vec![
+            format!("{before} -> {after}"),
+            report.survey.ticks.tick_at(change.at).to_string(),
+            duration(report.clock.to_ns(change.at.saturating_sub(report.survey.origin_ticks))),
+            format!("{:.2}", change.ratio),
+            change.queue_depth.to_string(),
+            multiplier,
+        ]
+    };
+    // Weighed so that the order of time stays.
+    let rows: Vec<_> = overload.changes.iter().rev().map(row).zip(0u64..).map(|(row, at)| (at, row)).collect();
+    let titles: Vec<_> = titles.into_iter().chain(more).collect();
+    table(&titles, rows).map(|rows| paragraph(rows, None, top, style))
+}
+
+fn level_change_json(report: &Report, change: &LevelChange) -> Value {
+    let [from, to] = change.levels.map(|level| level.to_string());
+    let [from_multiplier, to_multiplier] = change.multipliers;
+    json!({
+        "tick": report.survey.ticks.tick_at(change.at),
+        "atNs": report.clock.to_ns(change.at.saturating_sub(report.survey.origin_ticks)),
+        "from": from,
+        "to": to,
+        "ratio": change.ratio.is_finite().then_some(change.ratio),
+        "queueDepth": change.queue_depth,
+        "fromMultiplier": from_multiplier,
+        "toMultiplier": to_multiplier,
+    })
+}
+
+fn overload_json(report: &Report, overload: &Overload) -> Value {
     let levels: serde_json::Map<String, Value> =
         overload.ticks_by_level.iter().map(|(level, ticks)| (level.to_string(), json!(ticks))).collect();
     json!({
@@ -184,6 +228,7 @@ fn overload_json(overload: &Overload) -> Value {
         // A hostile trace can say that a tick took forever, which JSON has no number for.
         "maxRatio": overload.max_ratio.is_finite().then_some(overload.max_ratio),
         "maxMultiplier": overload.max_multiplier,
+        "changes": overload.changes.iter().map(|change| level_change_json(report, change)).collect::<Vec<_>>(),
     })
 }
 
