@@ -6,7 +6,8 @@ use crate::quantile::Durations;
 use std::collections::BTreeMap;
 use typhon_trace::event::{
     OverloadLevel, QueueTickEndView, RuntimePhaseSpanView, SchedulerOverloadDetectorView,
-    SchedulerOverloadLevelChangeView, SchedulerSystemCompletionView, SchedulerSystemQueueWaitView, SkipReason, SystemSkippedView, TickPhase,
+    SchedulerOverloadLevelChangeView, SchedulerSystemCompletionView, SchedulerSystemQueueWaitView,
+    SkipReason, SystemSkippedView, TickPhase,
 };
 use typhon_trace::record::Record;
 use typhon_trace::registry::id;

@@ -96,7 +96,10 @@ fn the_demo_and_the_statistics_of_its_recording_count_the_same() {
     assert_eq!((&first["from"], &first["to"]), (&"Normal".into(), &"SystemThrottling".into()), "{first}");
     assert!(first["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{first}");
     assert!(first["tick"].as_i64().is_some_and(|tick| (5..=650).contains(&tick)), "{first}");
-    assert!(changes.windows(2).all(|two| two[0]["to"] == two[1]["from"]), "each begins where one ended: {overload}");
+    assert!(
+        changes.windows(2).all(|two| two[0]["to"] == two[1]["from"]),
+        "each begins where one ended: {overload}"
+    );
     let text = typhon(&["trace", "stats", "--by", "system", arg(&output)]).expect(0).stdout;
     let tick = first["tick"].to_string();
     let shown = text.lines().find(|line| line.starts_with("Normal -> SystemThrottling"));

@@ -180,8 +180,12 @@ fn overload(overload: &Overload) -> String {
 
 /// When the level changed and what decided it, the first `top` of them (0 = all); `None` if it never did.
 fn level_changes(report: &Report, overload: &Overload, top: usize, style: &Style) -> Option<String> {
-    let titles =
-        [("OVERLOAD LEVEL", Align::Left), ("AFTER TICK", Align::Right), ("AT", Align::Right), ("OF TARGET", Align::Right)];
+    let titles = [
+        ("OVERLOAD LEVEL", Align::Left),
+        ("AFTER TICK", Align::Right),
+        ("AT", Align::Right),
+        ("OF TARGET", Align::Right),
+    ];
     let more = [("QUEUED", Align::Right), ("MULTIPLIER", Align::Right)];
     let row = |change: &LevelChange| {
         let [before, after] = change.levels;
@@ -199,7 +203,8 @@ fn level_changes(report: &Report, overload: &Overload, top: usize, style: &Style
         ]
     };
     // Weighed so that the order of time stays.
-    let rows: Vec<_> = overload.changes.iter().rev().map(row).zip(0u64..).map(|(row, at)| (at, row)).collect();
+    let rows: Vec<_> =
+        overload.changes.iter().rev().map(row).zip(0u64..).map(|(row, at)| (at, row)).collect();
     let titles: Vec<_> = titles.into_iter().chain(more).collect();
     table(&titles, rows).map(|rows| paragraph(rows, None, top, style))
 }
