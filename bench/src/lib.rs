@@ -10,6 +10,7 @@ pub mod bevy;
 pub mod graphs;
 pub mod process;
 pub mod recording;
+pub mod served;
 pub mod ticking;
 pub mod world;
 
