@@ -181,6 +181,45 @@ fn a_missing_segment_a_foreign_one_and_a_foreign_version_have_their_codes() {
     assert_eq!(found["framesTotal"], 3, "what can be read is shown");
 }
 
+const CUT: &str = "\
+DATA LOSS  DIRECTORY
+  segment-cut  0000000000000002.wal @ 0x00002000: DIRECTORY/0000000000000002.wal has 8192 of its 16384 bytes: \
+it was cut off, and what was in the rest is lost. Nothing was changed: restore from a backup, or accept the loss \
+with the option `truncate_damage`
+  database STORE  open 1  anchor written 2 times
+  base 4096  next sequence number 5  state 5 B
+
+FILE                  STATE    OPEN  FIRST LSN    SIZE  BLOCKS  FRAMES
+0000000000000001.wal  current     1       4096  16 KiB       3       3
+0000000000000002.wal  current     1      13192   8 KiB       1       1
+
+  LSN  KIND    SEQ  UOW  FLAGS  RECORDS      BODY  BLOCK
+ 7128  Commit    1    7   0x00        2  2.93 KiB  0000000000000001.wal @ 0x00001000
+10160  Commit    2    7   0x00        2  2.93 KiB  0000000000000001.wal @ 0x00002000
+13192  Commit    3    7   0x00        2  2.93 KiB  0000000000000001.wal @ 0x00003000
+16224  Commit    4    7   0x00        2  2.93 KiB  0000000000000002.wal @ 0x00001000
+
+  4 frames in 4 blocks behind the base, 11.7 KiB of bodies
+  the log ends at 16224: nothing follows
+";
+
+/// The end of a whole block: only the length of the file shows that there was more.
+#[test]
+fn a_segment_that_was_cut_off_is_loss_and_is_named() {
+    let (_folder, directory) = sample();
+    let last = segment(&directory, 2);
+    fs::OpenOptions::new().write(true).open(&last).and_then(|file| file.set_len(8 << 10)).expect("cut off");
+    let run = typhon(&["db", "log", arg(&directory)]).expect(3);
+    assert_eq!(text(&run, &directory), CUT);
+    let found = document(&directory, 3, &[]);
+    assert_eq!((codes(&found), found["verdict"].as_str()), (vec!["segment-cut"], Some("data-loss")));
+    let finding = &found["findings"][0];
+    assert_eq!(
+        (&finding["file"], &finding["offset"], &finding["severity"]),
+        (&"0000000000000002.wal".into(), &8192.into(), &"data-loss".into())
+    );
+}
+
 /// CRC-32C, bit by bit.
 fn crc32c(bytes: &[u8]) -> u32 {
     let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 };
