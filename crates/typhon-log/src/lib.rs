@@ -62,6 +62,7 @@ mod fences;
 pub mod format;
 #[cfg(not(loom))]
 mod gauges;
+mod group;
 #[cfg(not(loom))]
 pub mod inspect;
 #[cfg(not(loom))]

@@ -5,11 +5,12 @@ use crate::append::{Appended, Draft};
 use crate::drive::{Driven, NotDurable, Step};
 use crate::error::LogError;
 use crate::gauges;
+use crate::group::GroupTimer;
 use crate::options::Options;
 use crate::segments::Place;
 use crate::spares::Spares;
 use crate::stream::Class;
-use crate::sync::{AtomicBool, AtomicI64, AtomicU32, Mutex, Ordering, fence, lock};
+use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, lock};
 use crate::writer::{Told, Writer};
 use crate::{Lsn, Tsn};
 use std::collections::BTreeMap;
@@ -22,9 +23,6 @@ use typhon_profiler::{emit, span, thread};
 use typhon_sync::clock::monotonic_ns;
 use typhon_sync::wait;
 use typhon_sync::{Deadline, wait::WaitEnd};
-
-/// No group waits for its time.
-const NEVER_NS: i64 = i64::MAX;
 
 /// An open log. Shared by reference between threads; dropping it writes what was appended and stops the thread.
 #[derive(Debug)]
@@ -51,8 +49,7 @@ pub(crate) struct Shared {
     /// Counts calls for the background thread.
     bell: AtomicU32,
     flush_wanted: AtomicBool,
-    /// When the oldest frame of a group must be written.
-    group_due_ns: AtomicI64,
+    group: GroupTimer,
     is_closing: AtomicBool,
     has_thread: bool,
     /// Where the background thread puts files that are ready, and where it makes them.
@@ -142,7 +139,7 @@ impl Log {
             anchor,
             bell: AtomicU32::new(0),
             flush_wanted: AtomicBool::new(false),
-            group_due_ns: AtomicI64::new(NEVER_NS),
+            group: GroupTimer::new(),
             is_closing: AtomicBool::new(false),
             has_thread,
             spares,
@@ -403,12 +400,8 @@ impl Shared {
     }
 
     fn group(&self) {
-        if self.group_due_ns.load(Ordering::Relaxed) != NEVER_NS {
-            return;
-        }
-        let due = monotonic_ns().saturating_add(self.options.group_interval.as_nanos() as i64);
-        let is_first = self.group_due_ns.compare_exchange(NEVER_NS, due, Ordering::AcqRel, Ordering::Relaxed);
-        if is_first.is_ok() {
+        let interval_ns = self.options.group_interval.as_nanos() as i64;
+        if self.group.join(|| monotonic_ns().saturating_add(interval_ns)) {
             self.ring();
         }
     }
@@ -456,10 +449,12 @@ impl Shared {
             if is_time && self.prepare_spare(&mut next_spare_ns) {
                 continue;
             }
-            let due = self.group_due_ns.load(Ordering::Acquire);
+            let mut due = self.group.due_ns();
             let is_full = self.told.full().is_some();
-            let retry = if is_full { monotonic_ns() + FULL_RETRY_NS } else { NEVER_NS };
-            if wait::wait(&self.bell, seen, Deadline::at_ns(due.min(retry))) == WaitEnd::Expired && is_full {
+            if is_full {
+                due = due.min(monotonic_ns() + FULL_RETRY_NS);
+            }
+            if wait::wait(&self.bell, seen, Deadline::at_ns(due)) == WaitEnd::Expired && is_full {
                 // A reservation that was refused for lack of room must not be the only one to notice that there is.
                 self.told.set_full(None);
                 self.flush_wanted.store(true, Ordering::Release);
@@ -467,15 +462,11 @@ impl Shared {
         }
     }
 
-    /// Is the oldest frame of a group old enough? Frames from now on begin a new one.
+    /// Is the oldest frame of the open group old enough? Frames from now on begin a new one.
     fn group_is_due(&self) -> bool {
-        let due = self.group_due_ns.load(Ordering::Acquire);
-        if due == NEVER_NS || monotonic_ns() < due {
+        if !self.group.close(monotonic_ns()) {
             return false;
         }
-        self.group_due_ns.store(NEVER_NS, Ordering::Release);
-        // With the one in `append`: whoever still saw the old time has published what is written now.
-        fence(Ordering::SeqCst);
         emit(|| DurabilityWalGroupCommit {
             trigger_ms: self.options.group_interval.as_millis().try_into().unwrap_or(u16::MAX),
             producer_thread: 0,

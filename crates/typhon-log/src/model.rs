@@ -3,6 +3,7 @@
 use crate::claim::Place;
 use crate::drive::{Drive, Driven, Step};
 use crate::format::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use crate::group::GroupTimer;
 use crate::stream::{Class, Cursor, Stream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,10 @@ const START: Place = Place { position: 4096, tsn: 1 };
 
 /// A log on nothing.
 #[derive(Debug, Clone)]
-pub struct Model(Arc<Driven<Sink>>);
+pub struct Model {
+    driven: Arc<Driven<Sink>>,
+    group: Arc<GroupTimer>,
+}
 
 /// What stands for the disk: it checks every frame that arrives.
 #[derive(Debug)]
@@ -54,16 +58,17 @@ impl Model {
     /// An empty log with a ring of a power of two of bytes.
     pub fn new(ring_bytes: u64) -> Self {
         let sink = Sink { cursor: Cursor(START), frames: Vec::new() };
-        Self(Arc::new(Driven::new(Stream::new(START, ring_bytes), sink, true, false)))
+        let driven = Driven::new(Stream::new(START, ring_bytes), sink, true, false);
+        Self { driven: Arc::new(driven), group: Arc::new(GroupTimer::new()) }
     }
 
     /// Reserves space, waiting for it if need be, and appends. Returns the position.
     pub fn append(&self, content: u64) -> u64 {
-        let stream = &self.0.stream;
+        let stream = &self.driven.stream;
         if !stream.try_reserve(SPAN_BYTES, Class::Fence) {
             let attempt = || {
                 let has_room = stream.try_reserve(SPAN_BYTES, Class::Fence)
-                    || (self.0.try_step() == Some(Step::Wrote)
+                    || (self.driven.try_step() == Some(Step::Wrote)
                         && stream.try_reserve(SPAN_BYTES, Class::Fence));
                 has_room.then_some(())
             };
@@ -92,7 +97,7 @@ impl Model {
 
     /// Reserves space and gives it back.
     pub fn reserve_in_vain(&self) {
-        let stream = &self.0.stream;
+        let stream = &self.driven.stream;
         if stream.try_reserve(SPAN_BYTES, Class::Fence) {
             stream.unreserve(SPAN_BYTES);
         }
@@ -100,18 +105,30 @@ impl Model {
 
     /// Waits until a position is durable; then it is.
     pub fn wait(&self, position: u64) {
-        self.0.wait_durable(position, Deadline::INFINITE, || {}).expect("neither failure nor deadline");
-        assert!(self.0.stream.durable() >= position);
+        self.driven.wait_durable(position, Deadline::INFINITE, || {}).expect("neither failure nor deadline");
+        assert!(self.driven.stream.durable() >= position);
     }
 
     /// One step of the writer, if it is free.
     pub fn step(&self) {
-        let _ = self.0.try_step();
+        let _ = self.driven.try_step();
+    }
+
+    /// Has what this thread appended written with the group that is open, or with the next one.
+    pub fn join_group(&self) {
+        self.group.join(|| 0);
+    }
+
+    /// Writes the group that is open, if one is.
+    pub fn write_group(&self) {
+        if self.group.close(0) {
+            self.driven.write_all();
+        }
     }
 
     /// What arrived, in order. Nobody may use the log any more.
     pub fn contents(&self) -> Vec<u64> {
-        let sink = self.0.hold();
+        let sink = self.driven.hold();
         sink.frames.iter().map(|(_, content)| *content).collect()
     }
 }

@@ -99,6 +99,8 @@ pub enum Fault {
     SpaceBlind,
     /// The durable position is published before the waiters can find it.
     WakeBeforeStore,
+    /// A group is closed without a fence before its frames are looked for.
+    GroupUnfenced,
 }
 
 /// Is this fault planted? Always `false`, and no code, outside of tests.

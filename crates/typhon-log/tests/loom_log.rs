@@ -112,3 +112,23 @@ fn s4_who_waits_for_space_is_woken() {
         beside(Model::new(64), vec![one, two, vain], &[1, 2]);
     });
 }
+
+/// A frame that joins a group while that is being closed is written with it, or opens the next one: there is always a time
+/// at which it will be written.
+#[test]
+fn a_frame_of_a_group_is_never_left_without_a_time() {
+    holds_and_finds(3, &[Fault::GroupUnfenced], || {
+        let model = Model::new(128);
+        model.append(1);
+        model.join_group();
+        let other = model.clone();
+        let other = thread::spawn(move || {
+            other.append(2);
+            other.join_group();
+        });
+        model.write_group();
+        other.join().unwrap();
+        model.write_group();
+        assert_eq!(model.contents(), [1, 2]);
+    });
+}

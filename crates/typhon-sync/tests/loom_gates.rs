@@ -11,7 +11,7 @@ use common::{Held, holds_and_finds};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
-use typhon_sync::gate::{LatchTable, QuiesceGate, SequenceGate};
+use typhon_sync::gate::{LatchTable, QuiesceGate, SequenceGate, TickGate};
 use typhon_sync::model::Fault;
 use typhon_sync::{CancelToken, WaitContext};
 
@@ -66,6 +66,31 @@ fn look(world: &World<QuiesceGate>) {
         world.add_one(cell);
     }
     drop(window);
+}
+
+#[test]
+fn rank1_one_tick_or_freeze_at_a_time() {
+    let faults = [
+        Fault::TakeRelaxed,
+        Fault::TakePlain,
+        Fault::ReleaseRelaxed,
+        Fault::ReleasePlain,
+        Fault::BlockUnannounced,
+        Fault::WakeCountStill,
+        Fault::WakeCountLate,
+    ];
+    holds_and_finds(3, &faults, || {
+        let world = World::new(TickGate::new());
+        let pass = |world: &World<TickGate>| {
+            let token = Held::new(world.gate.enter(&FOREVER).unwrap());
+            world.add_one(0);
+            drop(token);
+        };
+        let others = [spawn(&world, pass), spawn(&world, pass)];
+        pass(&world);
+        others.map(|other| other.join().unwrap());
+        assert_eq!(world.read(0), 3);
+    });
 }
 
 #[test]
