@@ -175,6 +175,7 @@ const PROMISES: &[Promise] = &[
         &[
             "behaviours::t13_frames_of_a_group_share_one_sync",
             "events::k217_tells_that_a_group_was_closed_by_its_time",
+            "loom::a_frame_of_a_group_is_never_left_without_a_time",
         ],
     ),
     ("T-14", "names are durable", &["crash::t14_acknowledging_before_the_directory_sync"]),
@@ -184,6 +185,7 @@ const PROMISES: &[Promise] = &[
         &[
             "refusals::t15_after_a_failed_write_nothing_is_accepted_and_what_was_acknowledged_stays",
             "crash::t15_a_failed_sync_tried_again",
+            "sweep::every_call_gone_wrong_in_every_way_then_stopped",
         ],
     ),
     (
@@ -290,6 +292,7 @@ const PROMISES: &[Promise] = &[
         &["cli::nothing_is_written", "inspect::looking_changes_nothing"],
     ),
     // Core rulings, section 1.1: the gates of slice E1.
+    ("G-1", "one tick or freeze at a time", &["gates::rank1_one_tick_or_freeze_at_a_time"]),
     ("G-3", "sets of latches", &["gates::rank3_sets_of_latches_neither_overlap_nor_wait_for_each_other"]),
     ("G-4", "tickets and windows", &["gates::rank4_nobody_has_a_ticket_inside_the_window"]),
     ("G-5", "the watermark of sequence numbers", &["gates::seq_the_watermark_is_the_longest_filled_prefix"]),

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Ended, World};
 use typhon_log::{Options, Store, SyncMode};
-use typhon_store::sim::Survival;
+use typhon_store::sim::{Failure, Survival};
 
 type Workload = fn(&mut World, &Store) -> Result<(), Ended>;
 
@@ -156,6 +156,45 @@ fn every_call_stopped_in_every_way_then_once_more() {
 #[test]
 fn every_call_stopped_when_writes_are_durable_by_themselves() {
     sweep(SyncMode::WriteThrough);
+}
+
+/// Something goes wrong at each call, in each way that leaves the machine running; then the process ends in each of these
+/// ways, the next one is stopped at another call, and a third must find everything.
+fn fail_everywhere(sync: SyncMode) {
+    let ends = [None, Some(Survival::Nothing), Some(Survival::Mixed)];
+    for (name, workload) in WORKLOADS {
+        let mut clean = world(1, sync);
+        assert!(!life(&mut clean, workload));
+        let mut ended = 0;
+        for call in 1..=clean.io.calls() {
+            for (index, failure) in Failure::ALL.into_iter().enumerate() {
+                for survival in ends {
+                    let second = 1 + (call * 5 + index as u64 * 11) % 29;
+                    let mut world = world(call << 32 | second, sync);
+                    world.io.fail_at(Some((call, failure)));
+                    ended += u64::from(life(&mut world, workload));
+                    end(&mut world, survival);
+                    world.io.fail_at(None);
+                    world.io.crash_at(Some(world.io.calls() + second));
+                    life(&mut world, workload);
+                    end(&mut world, Some(Survival::Mixed));
+                    assert!(!life(&mut world, workload), "a quiet life\n{}", world.story.join("\n"));
+                }
+            }
+        }
+        println!("{name}: {ended} lives ended by what went wrong");
+        assert!(ended > clean.io.calls(), "{name}: {ended} of {} calls", clean.io.calls());
+    }
+}
+
+#[test]
+fn every_call_gone_wrong_in_every_way_then_stopped() {
+    fail_everywhere(SyncMode::Flush);
+}
+
+#[test]
+fn every_call_gone_wrong_when_writes_are_durable_by_themselves() {
+    fail_everywhere(SyncMode::WriteThrough);
 }
 
 /// Twice stopped in recovery, at every pair of calls, and a third time while writing on.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use typhon_store::sim::{Faults, Random, SimIo, Survival};
+use typhon_store::sim::{Failure, Faults, Random, SimIo, Survival};
 use typhon_store::{Access, Buffer, File, Io, Op, Open, read_exact_at, write_all_at};
 
 const PATH: &str = "/file";
@@ -199,6 +199,32 @@ fn the_call_at_which_the_machine_stops_does_not_happen() {
     io.cut_power(Survival::Nothing);
     assert_eq!(content(&io, PATH).unwrap(), [1; 1024]);
     file.sync_data().unwrap_err();
+}
+
+#[test]
+fn a_chosen_call_goes_wrong_as_chosen_and_no_other_does() {
+    let (io, file) = disk_with_ones(0);
+    let write = |bytes: usize| file.write_some_at(&vec![2; bytes], 0);
+    let next = |failure| io.fail_at(Some((io.calls() + 1, failure)));
+    next(Failure::ShortWrite);
+    assert!(write(1024).unwrap() < 1024);
+    assert_eq!(write(1024).unwrap(), 1024);
+    next(Failure::Error);
+    write(1024).unwrap_err();
+    write(1024).unwrap();
+    next(Failure::Error);
+    file.sync_data().unwrap_err();
+    file.sync_data().unwrap();
+    next(Failure::NoSpace);
+    assert_eq!(write(1024).unwrap(), 1024, "it does not grow");
+    next(Failure::NoSpace);
+    assert_eq!(write(2048).unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    next(Failure::Error);
+    io.rename(Path::new(PATH), Path::new("/other")).unwrap_err();
+    next(Failure::Error);
+    io.sync_dir(Path::new("/")).unwrap_err();
+    io.rename(Path::new(PATH), Path::new("/other")).unwrap();
+    assert!(!io.is_down());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The state of a simulated disk: files, names, what of both is durable, and when the power goes.
 
 use super::inode::{Cut, Inode};
-use super::plan::{Faults, Survival};
+use super::plan::{Failure, Faults, Survival};
 use super::random::Random;
 use crate::io::{Access, Entry};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +62,8 @@ pub(super) struct Disk {
     pub(super) calls: u64,
     /// The call, counted like `calls`, that does not happen any more.
     pub(super) crash_at: Option<u64>,
+    /// The call, counted like `calls`, that goes wrong, and how.
+    pub(super) fail_at: Option<(u64, Failure)>,
     pub(super) is_down: bool,
     /// Counts starts: handles of an earlier one are dead.
     pub(super) boot: u32,
@@ -80,6 +82,7 @@ impl Disk {
             locks: BTreeSet::new(),
             calls: 0,
             crash_at: None,
+            fail_at: None,
             is_down: false,
             boot: 0,
         }
@@ -102,6 +105,17 @@ impl Disk {
         Ok(())
     }
 
+    /// Does the call that began last go wrong in this way, by choice or by chance?
+    fn fails(&mut self, failure: Failure, per_million: u32) -> bool {
+        self.random.chance(per_million) || self.fail_at == Some((self.calls, failure))
+    }
+
+    /// A change of names begins.
+    fn name_boundary(&mut self) -> io::Result<()> {
+        self.boundary()?;
+        if self.fail_at == Some((self.calls, Failure::Error)) { Err(input_output()) } else { Ok(()) }
+    }
+
     pub(super) fn open(&mut self, path: &Path, access: Access) -> io::Result<usize> {
         self.up()?;
         match (self.names.get(path), access) {
@@ -114,9 +128,9 @@ impl Disk {
     }
 
     fn create(&mut self, path: &Path) -> io::Result<usize> {
-        self.boundary()?;
+        self.name_boundary()?;
         self.find_directory(path.parent().unwrap_or(Path::new("/")))?;
-        if self.random.chance(self.faults.no_space) {
+        if self.fails(Failure::NoSpace, self.faults.no_space) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.inodes.push(Inode::default());
@@ -131,14 +145,14 @@ impl Disk {
             Some(Node::File(_)) => return Err(io::ErrorKind::NotADirectory.into()),
             None => {}
         }
-        self.boundary()?;
+        self.name_boundary()?;
         self.find_directory(path.parent().unwrap_or(Path::new("/")))?;
         self.change(NameChange::Add(path.to_owned(), Node::Directory));
         Ok(())
     }
 
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        self.boundary()?;
+        self.name_boundary()?;
         if !self.names.contains_key(from) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -147,7 +161,7 @@ impl Disk {
     }
 
     pub(super) fn remove(&mut self, path: &Path) -> io::Result<()> {
-        self.boundary()?;
+        self.name_boundary()?;
         if !self.names.contains_key(path) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -187,9 +201,9 @@ impl Disk {
     pub(super) fn sync_dir(&mut self, directory: &Path) -> io::Result<()> {
         self.boundary()?;
         self.find_directory(directory)?;
-        if self.random.chance(self.faults.sync_error) {
+        if self.fails(Failure::Error, self.faults.sync_error) {
             // Unlike bytes, names are not taken for clean: journals keep them, or refuse everything from then on.
-            return Err(io::Error::other("input/output error (simulated)"));
+            return Err(input_output());
         }
         if !self.faults.lying_sync {
             let (synced, rest) = std::mem::take(&mut self.changes)
@@ -231,11 +245,11 @@ impl Disk {
     ) -> io::Result<usize> {
         self.boundary()?;
         let grows = offset + bytes.len() > self.inodes[inode].length();
-        if grows && self.random.chance(self.faults.no_space) {
+        if grows && self.fails(Failure::NoSpace, self.faults.no_space) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let fails = self.random.chance(self.faults.write_error);
-        let is_short = self.random.chance(self.faults.short_write);
+        let fails = self.fails(Failure::Error, self.faults.write_error);
+        let is_short = self.fails(Failure::ShortWrite, self.faults.short_write);
         let count = if fails {
             self.random.below(bytes.len() as u64 + 1) as usize
         } else if is_short && bytes.len() > 1 {
@@ -246,7 +260,7 @@ impl Disk {
         let write = self.calls;
         self.inodes[inode].write(write, &bytes[..count], offset);
         if fails {
-            return Err(io::Error::other("input/output error (simulated)"));
+            return Err(input_output());
         }
         if durable {
             // Between the arrival of the bytes and the answer there is room for the end of the world.
@@ -260,9 +274,9 @@ impl Disk {
 
     pub(super) fn sync_data(&mut self, inode: usize) -> io::Result<()> {
         self.boundary()?;
-        if self.random.chance(self.faults.sync_error) {
+        if self.fails(Failure::Error, self.faults.sync_error) {
             self.inodes[inode].sync_partly(&mut self.random);
-            return Err(io::Error::other("input/output error (simulated)"));
+            return Err(input_output());
         }
         if !self.faults.lying_sync {
             self.inodes[inode].sync();
@@ -272,7 +286,7 @@ impl Disk {
 
     pub(super) fn set_length(&mut self, inode: usize, length: usize) -> io::Result<()> {
         self.boundary()?;
-        if length > self.inodes[inode].length() && self.random.chance(self.faults.no_space) {
+        if length > self.inodes[inode].length() && self.fails(Failure::NoSpace, self.faults.no_space) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.inodes[inode].set_length(length);
@@ -355,6 +369,10 @@ fn file(node: Node) -> Option<usize> {
         Node::Directory => None,
         Node::File(inode) => Some(inode),
     }
+}
+
+fn input_output() -> io::Error {
+    io::Error::other("input/output error (simulated)")
 }
 
 fn power_off() -> io::Error {

@@ -16,7 +16,7 @@ mod random;
 use crate::io::{Access, Entry, File, Io, Lock, Open, at_path};
 use crate::pool::{Op, Pending};
 use disk::Disk;
-pub use plan::{Faults, Survival};
+pub use plan::{Failure, Faults, Survival};
 pub use random::Random;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,11 @@ impl SimIo {
     /// takes the order back.
     pub fn crash_at(&self, call: Option<u64>) {
         self.disk().crash_at = call;
+    }
+
+    /// The call with this number goes wrong, and the machine runs on; `None` takes the order back.
+    pub fn fail_at(&self, call: Option<(u64, Failure)>) {
+        self.disk().fail_at = call;
     }
 
     /// Has the machine stopped?

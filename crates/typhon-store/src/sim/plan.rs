@@ -16,6 +16,23 @@ pub struct Faults {
     pub lying_sync: bool,
 }
 
+/// How one call goes wrong that was chosen beforehand ([`SimIo::fail_at`](super::SimIo::fail_at)). Calls that cannot go
+/// wrong in this way are not affected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// A write, sync or change of a name fails. Of a write a part may have arrived, of a sync a part may be durable.
+    Error,
+    /// A call that needs space finds none.
+    NoSpace,
+    /// A write writes less than asked.
+    ShortWrite,
+}
+
+impl Failure {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Error, Self::NoSpace, Self::ShortWrite];
+}
+
 /// What a power cut leaves of the bytes that were written and not synced. Names that were not synced survive one by
 /// one, by chance, except for [`Survival::Nothing`] and [`Survival::Everything`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
