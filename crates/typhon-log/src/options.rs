@@ -21,7 +21,7 @@ pub struct Options {
     pub ring_bytes: u64,
     /// Length of a segment file: a multiple of 4096, at least 8 KiB. A frame that is larger gets a segment of its own.
     pub segment_bytes: u64,
-    /// Files kept ready to become segments.
+    /// Files kept ready to become segments. After a checkpoint there are as many more as it gave up.
     pub spare_segments: usize,
     /// Frames are written in blocks of at most so many bytes, unless a single frame is larger.
     pub block_bytes: u64,

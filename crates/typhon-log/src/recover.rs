@@ -206,7 +206,7 @@ impl Recovered {
         let mut past = spares.take_all();
         past.extend(self.scan.files.iter().filter(|found| !is_free(found)).map(spare));
         for file in past {
-            if !spares.keep(file) {
+            if !spares.keep(file, 0) {
                 let path = place.path(file.name);
                 place.io.remove(&path).map_err(LogError::storage("remove", &path))?;
             }
@@ -232,15 +232,17 @@ pub struct Replay<'a> {
     /// Index of the next block.
     next: usize,
     open: Option<(usize, Reader)>,
-    /// Frames of the current block, how much of them was given, and the position there.
-    block: Vec<u8>,
+    /// Frames of the current block if the scan has kept them; else they are in `read`.
+    kept: Option<&'a [u8]>,
+    read: Vec<u8>,
+    /// How much of them was given, and the position there.
     at: usize,
     lsn: u64,
 }
 
 impl<'a> Replay<'a> {
     pub(crate) fn new(scan: &'a Scan, base: Lsn) -> Self {
-        Self { scan, base, next: 0, open: None, block: Vec::new(), at: 0, lsn: 0 }
+        Self { scan, base, next: 0, open: None, kept: None, read: Vec::new(), at: 0, lsn: 0 }
     }
 
     /// Where the block is from which the last frame came: the file, counted from the first by number, and the offset.
@@ -255,29 +257,40 @@ impl<'a> Replay<'a> {
     /// If the file cannot be read, or does not hold any more what it held when the log was opened.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, LogError> {
         loop {
-            if self.at == self.block.len() {
-                let Some(extent) = self.scan.extents.get(self.next).copied() else { return Ok(None) };
+            if self.at == self.block().len() {
+                let Some(extent) = self.scan.extents.get(self.next) else { return Ok(None) };
                 self.load(extent)?;
                 self.next += 1;
             }
-            let start = self.at;
-            let Ok(header) = FrameHeader::decode(&self.block[start..]) else {
+            let (start, block) = (self.at, self.block());
+            let Ok(header) = FrameHeader::decode(&block[start..]) else {
                 return Err(self.has_changed());
             };
-            self.at += header.span_bytes() as usize;
-            self.lsn += header.span_bytes();
+            let end = start + header.span_bytes() as usize;
             let body = start + FRAME_HEADER_BYTES..start + header.length as usize;
-            if self.at > self.block.len() || crc32c::crc32c(&self.block[body.clone()]) != header.body_crc {
+            let is_right = || self.kept.is_some() || crc32c::crc32c(&block[body.clone()]) == header.body_crc;
+            if end > block.len() || !is_right() {
                 return Err(self.has_changed());
             }
+            self.at = end;
+            self.lsn += header.span_bytes();
             // The base may lie inside a block.
             if self.lsn > self.base.0 {
-                return Ok(Some(Frame { lsn: Lsn(self.lsn), header, body: &self.block[body] }));
+                return Ok(Some(Frame { lsn: Lsn(self.lsn), header, body: &self.block()[body] }));
             }
         }
     }
 
-    fn load(&mut self, extent: Extent) -> Result<(), LogError> {
+    fn block(&self) -> &[u8] {
+        self.kept.unwrap_or(&self.read)
+    }
+
+    fn load(&mut self, extent: &'a Extent) -> Result<(), LogError> {
+        self.kept = extent.kept.as_deref();
+        if let Some(frames) = self.kept {
+            (self.at, self.lsn) = (0, extent.end_lsn - frames.len() as u64);
+            return Ok(());
+        }
         let path = self.scan.path(extent.file);
         if self.open.as_ref().is_none_or(|(file, _)| *file != extent.file) {
             self.open = Some((extent.file, self.scan.reader(extent.file)?));
@@ -289,8 +302,8 @@ impl<'a> Replay<'a> {
             return Err(self.has_changed());
         };
         let bytes = reader.bytes(extent.offset, u64::from(header.length)).map_err(reading)?;
-        self.block.clear();
-        self.block.extend_from_slice(&bytes[BLOCK_HEADER_BYTES..]);
+        self.read.clear();
+        self.read.extend_from_slice(&bytes[BLOCK_HEADER_BYTES..]);
         (self.at, self.lsn) = (0, header.first_lsn);
         Ok(())
     }

@@ -3,9 +3,7 @@
 
 use crate::anchor::Anchor;
 use crate::error::LogError;
-use crate::format::{
-    BLOCK_ALIGNMENT, FORMAT_VERSION, FrameKind, Invalid, SEGMENT_HEADER_BYTES, SegmentHeader,
-};
+use crate::format::{BLOCK_ALIGNMENT, FORMAT_VERSION, Invalid, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::names::Name;
 use crate::reader::{Reader, read_up_to};
 use crate::sync::{Fault, planted};
@@ -53,13 +51,19 @@ impl Found {
 }
 
 /// Where a block of the prefix is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Extent {
     /// Index into the files.
     pub(crate) file: usize,
     pub(crate) offset: u64,
     pub(crate) end_lsn: u64,
+    /// Its frames, if they were kept.
+    pub(crate) kept: Option<Box<[u8]>>,
 }
+
+/// Bytes of frames that a scan keeps for whoever takes them in, which is as often as not all of the log. Nothing is given
+/// out before it is known that nothing is damaged; what does not fit is read a second time.
+const KEPT_BYTES_MAX: usize = 128 << 20;
 
 /// How the valid prefix ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +93,7 @@ pub(crate) struct Scan {
     pub(crate) tail: Option<(usize, u64, u32)>,
     /// Bytes of blocks that were read.
     pub(crate) bytes: u64,
+    kept_bytes: usize,
 }
 
 /// Makes durable whatever a dead process may have left in the cache, and has the cache forget the rest. Without that,
@@ -211,6 +216,7 @@ pub(crate) fn scan(
         stop: Stop::End,
         tail: None,
         bytes: 0,
+        kept_bytes: 0,
     };
     let mut prefix = Prefix { lsn: None, previous_crc: None };
     let first = first.unwrap_or(segments.len());
@@ -292,11 +298,13 @@ impl Scan {
             }
             self.bytes += head.padded_bytes();
             if head.end_lsn > anchor.base.0 {
-                self.extents.push(Extent { file: index, offset, end_lsn: head.end_lsn });
+                let frames = block.frames_bytes();
+                let is_kept = self.kept_bytes + frames.len() <= KEPT_BYTES_MAX;
+                let kept = is_kept.then(|| Box::from(frames));
+                self.kept_bytes += kept.as_ref().map_or(0, |frames: &Box<[u8]>| frames.len());
+                self.extents.push(Extent { file: index, offset, end_lsn: head.end_lsn, kept });
             }
-            let numbered = block.frames().filter(|frame| frame.kind().is_some_and(FrameKind::takes_tsn));
-            let tsns = numbered.map(|frame| frame.header.seq);
-            self.next_tsn = Tsn(tsns.fold(self.next_tsn.0, |next, tsn| next.max(tsn.saturating_add(1))));
+            self.next_tsn = Tsn(self.next_tsn.0.max(block.next_tsn()));
             (lsn, crc, prefix.previous_crc) = (head.end_lsn, head.crc, Some(head.crc));
             offset += head.padded_bytes();
         }

@@ -161,22 +161,23 @@ impl Segments {
 
     /// Reuses or deletes segments that end at or before `lsn`; the newest one stays, and so does any whose successor
     /// holds nothing durable. Returns how many were given up.
+    ///
+    /// As many as are given up are kept beside those that are always ready: the time until the next call needs about as
+    /// many again, and a file that is made costs as much as filling it. A quieter time keeps fewer.
     pub(crate) fn reclaim(&mut self, lsn: Lsn, durable: u64) -> Result<usize, LogError> {
-        let mut count = 0;
-        while let Some(first) = self.sealed.front().copied() {
-            if first.end_lsn > lsn.0 || first.end_lsn >= durable {
-                break;
+        let is_covered = |segment: &&Sealed| segment.end_lsn <= lsn.0 && segment.end_lsn < durable;
+        let count = self.sealed.iter().take_while(is_covered).count();
+        for _ in 0..count {
+            if let Some(first) = self.sealed.pop_front() {
+                self.give_up(first, count)?;
             }
-            self.sealed.pop_front();
-            self.give_up(first)?;
-            count += 1;
         }
         Ok(count)
     }
 
-    fn give_up(&self, segment: Sealed) -> Result<(), LogError> {
+    fn give_up(&self, segment: Sealed, more: usize) -> Result<(), LogError> {
         let spare = Spare { name: Name::Segment(segment.id), bytes: segment.bytes };
-        if !self.maker.spares.keep(spare) {
+        if !self.maker.spares.keep(spare, more) {
             let path = self.maker.place.path(spare.name);
             // If the name comes back after a crash, the next open finds nothing in it that it needs.
             self.maker.place.io.remove(&path).map_err(LogError::storage("remove", &path))?;

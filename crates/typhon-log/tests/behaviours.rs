@@ -78,6 +78,34 @@ fn b35_t23_a_frame_larger_than_a_segment_gets_one_of_its_size_and_nothing_lies_b
     assert_eq!(bodies(&open(&io, options)).iter().map(Vec::len).collect::<Vec<_>>(), sizes);
 }
 
+/// What the segments of one time between checkpoints were is what those of the next one become: nothing is filled and
+/// nothing deleted, which would cost as much as writing the log once more.
+#[test]
+fn a_log_that_is_checkpointed_again_and_again_makes_no_new_files() {
+    const COMMITS: u64 = 9;
+    const ROTATIONS: u64 = 3;
+    let io = SimIo::new(1);
+    // Each commit is a block, and three of them fill a segment.
+    let log = start(&io, Options { segment_bytes: 16 << 10, spare_segments: 1, ..Options::small() });
+    let calls_of_cycle = || {
+        let before = io.calls();
+        for _ in 0..COMMITS {
+            log.commit(&Draft::commit(&[1; 3000]), Deadline::INFINITE).unwrap();
+        }
+        log.checkpoint(log.watermarks().durable, b"").unwrap();
+        io.calls() - before
+    };
+    let first = calls_of_cycle();
+    calls_of_cycle();
+    // A block: write, sync. A new segment: write and sync of the header, new name, sync of the directory. The anchor: write,
+    // sync.
+    let least = COMMITS * 2 + ROTATIONS * 4 + 2;
+    assert!(first > least, "{first}");
+    for _ in 0..5 {
+        assert_eq!(calls_of_cycle(), least);
+    }
+}
+
 #[test]
 fn b37_t24_t25_numbers_go_on_above_everything_and_the_durable_position_begins_there() {
     let io = SimIo::new(1);

@@ -223,6 +223,29 @@ fn a_log_that_has_reached_its_size_asks_for_a_checkpoint() {
 }
 
 #[test]
+fn a_segment_that_cannot_be_removed_is_named_and_the_room_of_others_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("log");
+    let options =
+        Options { segment_bytes: 8 << 10, max_bytes: 48 << 10, writer_thread: true, ..Options::small() };
+    let log = Store::open(Arc::new(PoolIo::new()), &directory, options, b"").unwrap().start(b"").unwrap();
+    let is_durable = |bytes: &usize| {
+        let timeout = Deadline::from_timeout(Duration::from_millis(200));
+        log.commit(&Draft::commit(&vec![1; *bytes]), timeout).is_ok()
+    };
+    // The second one has a segment of its own size, which nothing else can use.
+    assert_eq!(
+        [3000, 10_000, 3000, 3000, 3000, 3000].iter().take_while(|bytes| is_durable(bytes)).count(),
+        5
+    );
+    fs::remove_file(directory.join("0000000000000002.wal")).unwrap();
+    let error = log.checkpoint(log.watermarks().durable, b"").unwrap_err().to_string();
+    assert!(error.contains("remove") && error.contains("0000000000000002.wal"), "{error}");
+    let appended = log.append(&Draft::commit(b"goes on"), Deadline::EXPIRED).unwrap();
+    log.wait_durable(appended.lsn, Deadline::INFINITE).unwrap();
+}
+
+#[test]
 fn a_position_beyond_the_end_is_an_error_and_not_a_wait() {
     let (_, log) = simulated(Options::small());
     let beyond = Lsn(log.watermarks().appended.0 + 8);

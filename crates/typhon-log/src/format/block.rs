@@ -1,6 +1,6 @@
 //! Blocks: what one write puts on disk.
 
-use super::frame::Frames;
+use super::frame::{FrameKind, Frames};
 use super::{
     BLOCK_ALIGNMENT, BLOCK_HEADER_BYTES, FRAME_HEADER_BYTES, Invalid, POSITION_ALIGNMENT, StoreId, u32_at,
     u64_at,
@@ -122,6 +122,7 @@ pub struct Block<'a> {
     /// What is said about it.
     pub header: BlockHeader,
     frames: &'a [u8],
+    next_tsn: u64,
 }
 
 impl<'a> Block<'a> {
@@ -134,11 +135,12 @@ impl<'a> Block<'a> {
         let bytes = bytes.get(..header.length as usize).ok_or(Invalid::Length)?;
         let mut crc = crc32c::crc32c_append(store_seed(store), &bytes[..COVERED_BYTES]);
         let mut frames = Frames::new(&bytes[BLOCK_HEADER_BYTES..], header.first_lsn);
-        let mut count = 0;
+        let (mut count, mut next_tsn) = (0, 0);
         loop {
             let before = frames.rest();
-            if frames.next_frame()?.is_none() {
-                break;
+            let Some(frame) = frames.next_frame()? else { break };
+            if frame.kind().is_some_and(FrameKind::takes_tsn) {
+                next_tsn = frame.header.seq.saturating_add(1).max(next_tsn);
             }
             crc = crc32c::crc32c_append(crc, listed(before));
             count += 1;
@@ -149,7 +151,17 @@ impl<'a> Block<'a> {
         if crc != header.crc && !planted(Fault::ListUnchecked) {
             return Err(Invalid::HeaderChecksum);
         }
-        Ok(Self { header, frames: &bytes[BLOCK_HEADER_BYTES..] })
+        Ok(Self { header, frames: &bytes[BLOCK_HEADER_BYTES..], next_tsn })
+    }
+
+    /// Above every sequence number of its frames; 0 without any.
+    pub(crate) fn next_tsn(&self) -> u64 {
+        self.next_tsn
+    }
+
+    /// The bytes of its frames.
+    pub(crate) fn frames_bytes(&self) -> &'a [u8] {
+        self.frames
     }
 
     /// Its frames, in order.
