@@ -1,10 +1,14 @@
 //! What a log records while it works: kinds 80 to 82 and 214 to 221, field by field, and its gauges.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "../../typhon-sync/tests/common/trace.rs"]
+mod trace;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use trace::{Row, recorded};
 use typhon_log::{Draft, LogError, Options, Store};
 use typhon_profiler::events::{
     DurabilityWalBackpressureView, DurabilityWalBufferView, DurabilityWalFrameView,
@@ -12,9 +16,7 @@ use typhon_profiler::events::{
     DurabilityWalQueueView, DurabilityWalSignalView, PerTickSnapshotView, WalFlushView, WalSegmentRotateView,
     WalWaitView,
 };
-use typhon_profiler::export::MemoryExporter;
 use typhon_profiler::gauges::GaugeValue;
-use typhon_profiler::session::{self, SessionOptions, Started};
 use typhon_profiler::thread;
 use typhon_store::sim::SimIo;
 use typhon_sync::Deadline;
@@ -22,33 +24,10 @@ use typhon_sync::Deadline;
 /// Every kind of the log.
 const ALL: [u8; 11] = [80, 81, 82, 214, 215, 216, 217, 218, 219, 220, 221];
 
-type Row = (u8, Vec<u8>);
-
 /// Tests take turns: a recording holds everything that the process does, and the gauges of every log that is open.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Records these kinds while `work` runs, in the order of time.
-fn recorded(kinds: &[u8], work: impl FnOnce()) -> Vec<Row> {
-    let (exporter, trace) = MemoryExporter::new();
-    let options = SessionOptions {
-        mask: kinds.iter().copied().collect(),
-        exporters: vec![Box::new(exporter)],
-        ..Default::default()
-    };
-    assert_eq!(session::start(options).unwrap(), Started::New);
-    work();
-    session::stop().unwrap();
-    let mut rows = Vec::new();
-    trace.for_each(|record| {
-        if kinds.contains(&record.kind()) {
-            rows.push((record.timestamp(), record.kind(), record.payload().unwrap().to_vec()));
-        }
-    });
-    rows.sort_by_key(|row| row.0);
-    rows.into_iter().map(|(_, kind, payload)| (kind, payload)).collect()
 }
 
 fn start(io: &SimIo, options: Options) -> Store {
@@ -56,7 +35,7 @@ fn start(io: &SimIo, options: Options) -> Store {
 }
 
 fn of_kind(rows: &[Row], kind: u8) -> Vec<&[u8]> {
-    rows.iter().filter(|row| row.0 == kind).map(|row| &row.1[..]).collect()
+    rows.iter().filter(|row| row.kind == kind).map(|row| &row.payload[..]).collect()
 }
 
 fn only(rows: &[Row], kind: u8) -> &[u8] {
@@ -120,7 +99,7 @@ fn the_parts_of_a_flush_lie_inside_it_and_one_after_the_other() {
         log.commit(&Draft::commit(b"one"), Deadline::INFINITE).unwrap();
     });
     // By their starts: the flush, collecting, the copy, the write with its sync, and inside it the waking.
-    let kinds: Vec<u8> = rows.iter().map(|row| row.0).collect();
+    let kinds: Vec<u8> = rows.iter().map(|row| row.kind).collect();
     assert_eq!(kinds[..5], [80, 214, 219, 215, 216]);
 }
 
@@ -207,5 +186,5 @@ fn what_is_not_wanted_is_not_recorded() {
     let rows = recorded(&[80], || {
         log.commit(&Draft::commit(b"one"), Deadline::INFINITE).unwrap();
     });
-    assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), [80]);
+    assert_eq!(rows.iter().map(|row| row.kind).collect::<Vec<_>>(), [80]);
 }
