@@ -300,8 +300,8 @@ impl Scan {
             if head.end_lsn > anchor.base.0 {
                 let frames = block.frames_bytes();
                 let is_kept = self.kept_bytes + frames.len() <= KEPT_BYTES_MAX;
-                let kept = is_kept.then(|| Box::from(frames));
-                self.kept_bytes += kept.as_ref().map_or(0, |frames: &Box<[u8]>| frames.len());
+                self.kept_bytes += if is_kept { frames.len() } else { 0 };
+                let kept = is_kept.then(|| frames.into());
                 self.extents.push(Extent { file: index, offset, end_lsn: head.end_lsn, kept });
             }
             self.next_tsn = Tsn(self.next_tsn.0.max(block.next_tsn()));
