@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("typhon-runtime", &["typhon-trace", "typhon-profiler", "typhon-sync", "typhon-engine"]),
     ("typhon", &["typhon-trace", "typhon-profiler", "typhon-engine", "typhon-runtime"]),
     ("typhon-store", &[]),
-    ("typhon-log", &["typhon-profiler", "typhon-sync", "typhon-store"]),
+    ("typhon-log", &["typhon-trace", "typhon-profiler", "typhon-sync", "typhon-store"]),
     ("typhon-analysis", &["typhon-trace"]),
     ("typhon-workbench", &["typhon-trace", "typhon-analysis"]),
     ("anthill", &["typhon"]),
