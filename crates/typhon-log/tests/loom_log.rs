@@ -121,6 +121,8 @@ fn a_frame_of_a_group_is_never_left_without_a_time() {
         let model = Model::new(128);
         model.append(1);
         model.join_group();
+        // Somebody who could not wait for the group: nothing of it is left, and what taking a frame fences is not done.
+        model.step();
         let other = model.clone();
         let other = thread::spawn(move || {
             other.append(2);
