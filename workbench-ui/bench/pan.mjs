@@ -1,13 +1,15 @@
 // Measures frames while panning and zooming in headless Chromium with software rendering.
 //
-//   node bench/pan.mjs BINARY TRACE [--ui-dir DIR] [--size 1920x1080] [--rounds 3]
+//   node bench/pan.mjs BINARY TRACE [--ui-dir DIR] [--size 1920x1080] [--rounds 3] [--profile FILE.cpuprofile]
 //
 // Each round: six windows from the whole trace down to a millionth of it; in each, 60 frames in which nothing happens and then
 // 60 frames of panning by hand (pointer moves, one per frame). Printed are percentiles of the time between frames without and
 // with panning, of the time that drawing took, and the page's caches and heap at the end. What else runs on the machine goes into
-// all three; the frames in which nothing happens tell how much that is.
+// all three; the frames in which nothing happens tell how much that is. A profile is of the page's main thread while it is panned;
+// the functions that took the longest are printed.
 
 import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import process from "node:process";
 import { chromium } from "@playwright/test";
 
@@ -19,9 +21,10 @@ const option = (name, otherwise) => {
 const uiDir = option("ui-dir", null);
 const [width, height] = option("size", "1920x1080").split("x").map(Number);
 const rounds = Number(option("rounds", "3"));
+const profileTo = option("profile", null);
 const [binary, trace] = words;
 if (!binary || !trace) {
-  console.error("usage: node bench/pan.mjs BINARY TRACE [--ui-dir DIR] [--size 1920x1080] [--rounds 3]");
+  console.error("usage: node bench/pan.mjs BINARY TRACE [--ui-dir DIR] [--size 1920x1080] [--rounds 3] [--profile FILE.cpuprofile]");
   process.exit(64);
 }
 
@@ -34,6 +37,19 @@ const url = await new Promise((resolve, reject) => {
 const percentile = (values, share) => values.toSorted((a, b) => a - b)[Math.min(Math.floor(values.length * share), values.length - 1)] ?? 0;
 const line = (name, values) =>
   console.log(`${name.padEnd(24)} p50 ${percentile(values, 0.5).toFixed(1)}  p95 ${percentile(values, 0.95).toFixed(1)}  max ${Math.max(...values).toFixed(1)} ms  (${values.length} frames)`);
+
+/** The functions of a CPU profile with the most time of their own, as shares of the whole. */
+function printProfile({ nodes, samples, timeDeltas }) {
+  const own = new Map();
+  const byId = new Map(nodes.map((node) => [node.id, node.callFrame]));
+  samples.forEach((id, at) => {
+    const { functionName, lineNumber, columnNumber } = byId.get(id);
+    const name = `${functionName || "(anonymous)"} ${lineNumber + 1}:${columnNumber + 1}`;
+    own.set(name, (own.get(name) ?? 0) + timeDeltas[at]);
+  });
+  const whole = timeDeltas.reduce((sum, us) => sum + us, 0);
+  for (const [name, us] of [...own].sort((a, b) => b[1] - a[1]).slice(0, 30)) console.log(`${((us / whole) * 100).toFixed(1).padStart(6)} %  ${name}`);
+}
 
 /** Times between frames in which the page does nothing. Runs in the page. */
 const emptyFrames = () =>
@@ -57,6 +73,9 @@ try {
   const box = await page.locator(".tl-canvas").boundingBox();
   const [left, y] = [box.x, box.y + box.height - 30];
   const [empty, frames, draws] = [[], [], []];
+  const devtools = profileTo === null ? null : await page.context().newCDPSession(page);
+  await devtools?.send("Profiler.enable");
+  await devtools?.send("Profiler.start");
   for (let round = 0; round < rounds; round += 1) {
     await page.keyboard.press("Escape");
     for (let zoom = 0; zoom < 6; zoom += 1) {
@@ -93,6 +112,11 @@ try {
       draws.push(...(await page.evaluate(() => window.__typhon.drawTimes())));
     }
     for (let step = 0; step < 50; step += 1) await page.mouse.wheel(0, 200);
+  }
+  if (devtools !== null) {
+    const { profile } = await devtools.send("Profiler.stop");
+    writeFileSync(profileTo, JSON.stringify(profile));
+    printProfile(profile);
   }
   line("empty frames", empty);
   line("frames of a pan", frames);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ENTRY_FLAG, TILE_BUCKETS, spanEntry } from "../src/protocol/tile";
 import { bucketPx, levelOf, makeAxis, tileX, tilesIn } from "../src/timeline/axis";
-import { bucketBox, entryAt, gatherSpans, placeTile, type WholeSpan } from "../src/timeline/geometry";
+import { bucketBox, entryAt, gatherSpans, placeTile, wideEntries, type WholeSpan } from "../src/timeline/geometry";
 import { TileCache } from "../src/timeline/cache";
 import { wholeLengths } from "../src/timeline/wholes";
 import { random, tileOf, type Bar } from "./support";
@@ -90,14 +90,14 @@ describe("spans over several tiles", () => {
       [{ x0: 0, x1: 512, row: 0, index: 9, flags: fromLeft | toRight }],
       [{ x0: 0, x1: 3, row: 0, index: 9, flags: fromLeft }],
     ];
-    parts.forEach((bars, at) => gatherSpans(spans, tileOf(bars), bars.length, 0, { x: at * 512, scale: 1, ratio: 1, clipFrom: 0, clipTo: 1500 }, 40));
+    parts.forEach((bars, at) => gatherSpans(spans, tileOf(bars), wideEntries(tileOf(bars), bars.length, 1, 1, 40), 0, { x: at * 512, scale: 1, ratio: 1, clipFrom: 0, clipTo: 1500 }));
     expect([...spans.values()]).toEqual([{ row: 0, index: 9, name: 0, flags: expect.any(Number), x: 500, to: 1027, isCutLeft: false, isCutRight: false }]);
   });
 
   it("aggregates have no label", () => {
     const spans = new Map<number, WholeSpan>();
     const bars: Bar[] = [{ x0: 0, x1: 400, row: 0, index: 300, flags: ENTRY_FLAG.aggregate }];
-    gatherSpans(spans, tileOf(bars), 1, 0, { x: 0, scale: 1, ratio: 1, clipFrom: 0, clipTo: 1000 }, 40);
+    gatherSpans(spans, tileOf(bars), wideEntries(tileOf(bars), 1, 1, 1, 40), 0, { x: 0, scale: 1, ratio: 1, clipFrom: 0, clipTo: 1000 });
     expect(spans.size).toBe(0);
   });
 });

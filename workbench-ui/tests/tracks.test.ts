@@ -4,7 +4,7 @@ import type { Lane } from "../src/protocol/types";
 import { EMPTY_LANE_VIEW } from "../src/state/store";
 import { TileCache, choose, type Tile } from "../src/timeline/cache";
 import { isKnownFamily } from "../src/timeline/families";
-import { layOut, rowAt, trackAt, type TrackLayout } from "../src/timeline/tracks";
+import { layOut, reorder, rowAt, trackAt, type TrackLayout } from "../src/timeline/tracks";
 
 const measures = { row: 18, strip: 22, gc: 32, gauge: 28, memory: 64 };
 let ids = 0;
@@ -42,6 +42,14 @@ describe("tracks", () => {
     }
     expect(scrolledHeight).toBe(top);
     expect(trackAt(scrolled, top)).toBeNull();
+  });
+
+  it("are put in another order among their like only", () => {
+    const list = ["thread:a", "thread:b", "system:x", "system:y", "thread:c"].map((key) => ({ key, kind: key.split(":")[0] ?? "" }));
+    const keys = (order: string[]) => reorder(list, order).map(({ key }) => key);
+    expect(keys([])).toEqual(list.map(({ key }) => key));
+    expect(keys(["system:y", "system:x", "thread:c", "thread:a"])).toEqual(["thread:c", "thread:b", "system:y", "system:x", "thread:a"]);
+    expect(keys(["thread:gone", "thread:b", "thread:a"])).toEqual(["thread:b", "thread:a", "system:x", "system:y", "thread:c"]);
   });
 
   it("can be folded, hidden, pinned and put in another order", () => {

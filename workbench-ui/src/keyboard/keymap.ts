@@ -19,7 +19,7 @@ export const KEYS: readonly KeyLine[] = [
   { id: "span", group: "Move", text: "previous, next span", keys: ["ArrowLeft", "ArrowRight"] },
   { id: "lane", group: "Move", text: "lane", keys: ["PageUp", "PageDown"] },
   { id: "tick", group: "Time", text: "previous, next tick", short: "tick", keys: ["BracketLeft", "BracketRight"] },
-  { id: "slowTick", group: "Time", text: "less slow, next slowest tick", short: "slow tick", keys: ["Shift+BracketLeft", "Shift+BracketRight"] },
+  { id: "slowTick", group: "Time", text: "less slow, slowest or slower tick", short: "slow tick", keys: ["Shift+BracketLeft", "Shift+BracketRight"] },
   { id: "fit", group: "Time", text: "fit the selection", keys: ["KeyZ"] },
   { id: "whole", group: "Time", text: "whole trace", keys: ["Digit0"] },
   { id: "inspect", group: "Select", text: "inspector", keys: ["Enter"] },

@@ -150,6 +150,8 @@ export class SessionApi {
     this.get<{ spans: t.TopSpan[] }>(`/top${query({ count, ...windowQuery(window), ...options })}`, signal);
   checkFilter = (text: string, signal?: AbortSignal) =>
     askJson<{ isValid: boolean }>(`/sessions/${encodeURIComponent(this.id)}/filters/check`, { method: "POST", body: { text }, signal });
+  addFilter = (text: string, signal?: AbortSignal) =>
+    askJson<t.FilterInfo>(`/sessions/${encodeURIComponent(this.id)}/filters`, { method: "POST", body: { text }, signal });
   search = (filter: number, options: { after?: string; direction?: "next" | "previous"; count?: number } = {}, signal?: AbortSignal) =>
     this.get<t.Hits>(`/search${query({ filter, ...options })}`, signal);
   source = (site: number, signal?: AbortSignal) => this.get<t.Source>(`/source${query({ site })}`, signal);

@@ -98,12 +98,14 @@ export function stepTick(by: -1 | 1): void {
   showTick(Math.min(Math.max(here + by, 0), startNs.length - 1));
 }
 
-/** The next slower (1) or less slow (-1) tick than the one in the middle of the window. */
+/** The next slower (1) or less slow (-1) tick than the one in the middle of the window; while all are shown, the slowest. */
 export function stepSlowTick(by: -1 | 1): void {
   const { placeAt, durationNs } = s.ticks.value;
   const { fromNs, toNs } = s.timeWindow.value;
+  const whole = s.wholeRange.value;
+  const isWhole = fromNs <= whole.fromNs && toNs >= whole.toNs;
   const order = durationNs.map((_, place) => place).sort((a, b) => (durationNs[b] ?? 0) - (durationNs[a] ?? 0) || a - b);
-  const rank = order.indexOf(placeAt((fromNs + toNs) / 2));
+  const rank = isWhole ? -1 : order.indexOf(placeAt((fromNs + toNs) / 2));
   const next = order[rank < 0 ? 0 : rank - by];
   if (next !== undefined) showTick(next);
 }
@@ -226,10 +228,21 @@ export function toggleLane(list: "pinned" | "hidden" | "collapsed" | "fitted", k
   setLaneView({ [list]: now.includes(key) ? now.filter((other) => other !== key) : [...now, key] });
 }
 
-export function cycleHeight(key: string): void {
+/** Moves a lane among its like; `keys` are theirs, in the order in which they stand. */
+export function moveLane(keys: readonly string[], key: string, by: -1 | 1): void {
+  const from = keys.indexOf(key);
+  const to = from + by;
+  if (from < 0 || to < 0 || to >= keys.length) return;
+  const moved = keys.filter((other) => other !== key);
+  moved.splice(to, 0, key);
+  setLaneView({ order: [...s.laneView.value.order.filter((other) => !keys.includes(other)), ...moved] });
+  announce(`${key.split(":").slice(1).join(" ")}, ${to + 1} of ${keys.length}`);
+}
+
+/** The next of three heights; `now` is the present one. */
+export function cycleHeight(key: string, now: s.TrackHeight): void {
   const next = { summary: "normal", normal: "double", double: "summary" } as const;
-  const { heights } = s.laneView.value;
-  setLaneView({ heights: { ...heights, [key]: next[heights[key] ?? "normal"] } });
+  setLaneView({ heights: { ...s.laneView.value.heights, [key]: next[now] } });
 }
 
 /** Replaces all bookmarks of the trace. */

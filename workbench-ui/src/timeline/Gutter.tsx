@@ -4,11 +4,10 @@ import { percent, visible } from "../format";
 import { cycleHeight, toggleLane } from "../state/actions";
 import * as s from "../state/store";
 import { xOf } from "./axis";
-import { gaugeValue, layerPoints } from "./drawGauges";
+import { gaugeValue, layerValueAt } from "./drawGauges";
 import { suspendedText } from "./gc";
-import { valueAt } from "./gaugePath";
 import { makeRuler } from "./ruler";
-import type { Track } from "./tracks";
+import { type Track, gaugeHeight } from "./tracks";
 import type { TimelineView } from "./view";
 
 const MARGIN_PX = 400;
@@ -56,7 +55,7 @@ function Actions({ track }: { track: Track }) {
           <button type="button" class="tl-small" title="Fit the scale to the window" aria-pressed={s.laneView.value.fitted.includes(key)} onClick={() => toggleLane("fitted", key)}>
             fit
           </button>
-          <button type="button" class="tl-small" title="Height: summary, normal, double" onClick={() => cycleHeight(key)}>
+          <button type="button" class="tl-small" title="Height: summary, normal, double" onClick={() => track.gauge !== null && cycleHeight(key, gaugeHeight(s.laneView.value, key, track.gauge))}>
             ↕
           </button>
         </>
@@ -80,7 +79,7 @@ function figure(view: TimelineView, track: Track): string {
     const cursor = s.cursorNs.value;
     const x = cursor === null ? scene.axis.widthPx / 2 : xOf(scene.axis, cursor);
     const layers = track.key === "gauges:page-cache" ? track.gauge.layers.filter(({ label }) => label === "dirty") : track.gauge.layers;
-    const values = layers.map((layer) => valueAt(layerPoints(scene, track.gauge!, layer.lane), x)).filter((value) => value !== null);
+    const values = layers.map((layer) => layerValueAt(scene, track.gauge!, layer.lane, x)).filter((value) => value !== null);
     if (values.length === 0) return "";
     const sum = values.reduce((total, value) => total + value, 0);
     return layers.length === 1 && track.gauge.layers.length > 1 ? `${gaugeValue(sum, { unit: "count", noun: "" })} ${layers[0]?.label}` : gaugeValue(sum, track.gauge);

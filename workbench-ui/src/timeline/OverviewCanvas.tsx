@@ -1,9 +1,10 @@
 /** Tick overview, overload strip and minimap with their gutter. */
 
-import { computed, effect } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { type Signal, computed, effect, useSignal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { count, duration, percent } from "../format";
 import { announce, setWindow, showTick } from "../state/actions";
+import { isAbort } from "../protocol/http";
 import { socket } from "../state/sessions";
 import * as s from "../state/store";
 import { type Axis, levelOf, nsAt, tilesIn } from "./axis";
@@ -13,7 +14,9 @@ import {
   overviewHeights, windowOnMinimap, windowOnStrip,
 } from "./drawOverview";
 import { TileLoader } from "./loader";
+import { overloadLines } from "./overload";
 import { type TickBar, type TickStrip, barAt, tickStrip } from "./overview";
+import { type Tip, TipBox } from "./Tooltip";
 import type { TimelineView } from "./view";
 
 const VIEW_ID = 1;
@@ -50,6 +53,11 @@ class OverviewView {
       this.frame = undefined;
       this.draw();
     });
+  }
+
+  /** Is everything drawn that can be seen? */
+  isComplete(): boolean {
+    return this.frame === undefined && this.loader.isSatisfied && (s.activeFilterId.peek() === 0 || this.hits.isSatisfied);
   }
 
   resize(width: number): void {
@@ -211,22 +219,64 @@ function dragTicks(view: OverviewView, down: PointerEvent, x: number): { move(ev
   };
 }
 
-export function tickTip(bar: TickBar): string {
+/** What is said of a bar before the server is asked. */
+export function tickTip(bar: TickBar): Tip {
   const { numbers, durationNs, levels, multipliers, collections } = s.ticks.peek();
   const place = bar.worst;
+  const began = collections[place] ?? 0;
   const lines = [
-    bar.end - bar.first > 1 ? `ticks ${count(numbers[bar.first] ?? 0)}–${count(numbers[bar.end - 1] ?? 0)}, longest` : "",
-    `tick ${count(numbers[place] ?? 0)} · ${durationNs[place] === null ? "no end" : duration(durationNs[place] ?? 0)}`,
-    (levels[place] ?? 0) > 0 || (multipliers[place] ?? 1) > 1 ? `overload level ${levels[place]}, multiplier ${multipliers[place]}` : "",
-    (collections[place] ?? 0) > 0 ? `${collections[place]} collections began in it` : "",
+    bar.end - bar.first > 1 ? `the longest of ticks ${count(numbers[bar.first] ?? 0)}–${count(numbers[bar.end - 1] ?? 0)}` : "",
+    (levels[place] ?? 0) > 0 || (multipliers[place] ?? 1) > 1 ? `overload level ${levels[place]}, rate ÷ ${multipliers[place]}` : "",
+    began > 0 ? `${began === 1 ? "1 collection touches" : `${began} collections touch`} it` : "",
   ];
-  return lines.filter((line) => line !== "").join("\n");
+  const ns = durationNs[place] ?? null;
+  return { title: `Tick ${count(numbers[place] ?? 0)}`, figure: ns === null ? "no end" : duration(ns), swatch: null, lines: lines.filter((line) => line !== "") };
+}
+
+interface Hovered {
+  bar: TickBar;
+  isOverload: boolean;
+  x: number;
+  y: number;
+}
+
+const TIP_DELAY_MS = 80;
+
+/** Reads where the mouse is by itself, so that a move of it draws nothing else anew. */
+function HoveredTip({ of }: { of: Signal<Hovered | null> }) {
+  return of.value === null ? null : <TickTip at={of.value} />;
+}
+
+/** Of a tick; on the overload strip with what the detector recorded. */
+function TickTip({ at }: { at: Hovered }) {
+  const place = at.bar.worst;
+  const [detail, setDetail] = useState<{ place: number; lines: string[] }>({ place: -1, lines: [] });
+  useEffect(() => {
+    const api = s.sessionApi.peek();
+    if (!at.isOverload || api === null || !s.isReady.peek()) return;
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      overloadLines(api, place, controller.signal)
+        .then((lines) => setDetail({ place, lines }))
+        .catch((error: unknown) => {
+          if (!isAbort(error)) setDetail({ place, lines: [`the detector's record cannot be read: ${error instanceof Error ? error.message : String(error)}`] });
+        });
+    }, TIP_DELAY_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [place, at.isOverload]);
+  const tip = tickTip(at.bar);
+  const more = at.isOverload && detail.place === place ? detail.lines : [];
+  return <TipBox tip={{ ...tip, lines: [...tip.lines, ...more] }} x={at.x} y={at.y} />;
 }
 
 export function OverviewCanvas({ view: timeline }: { view: TimelineView }) {
   const canvasRef = useRef<HTMLCanvasElement>(null);
   const boxRef = useRef<HTMLDivElement>(null);
   const viewRef = useRef<OverviewView | null>(null);
+  const hovered = useSignal<Hovered | null>(null);
   const { ticks, overload, minimap } = timeline.measures;
   const heights = overviewHeights({ ticks, overload, minimap });
   void [s.ticks.value, s.meta.value, timeline.layout.value];
@@ -235,6 +285,8 @@ export function OverviewCanvas({ view: timeline }: { view: TimelineView }) {
     if (canvas === null || box === null) return;
     const view = new OverviewView(canvas, timeline);
     viewRef.current = view;
+    const isDrawn = () => view.isComplete();
+    timeline.beside.add(isDrawn);
     const observer = new ResizeObserver(() => view.resize(box.clientWidth));
     observer.observe(box);
     const stop = effect(() => {
@@ -243,6 +295,7 @@ export function OverviewCanvas({ view: timeline }: { view: TimelineView }) {
       view.requestDraw();
     });
     return () => {
+      timeline.beside.delete(isDrawn);
       observer.disconnect();
       stop();
     };
@@ -278,17 +331,19 @@ export function OverviewCanvas({ view: timeline }: { view: TimelineView }) {
     const [view, box] = [viewRef.current, boxRef.current];
     if (view === null || box === null) return;
     const rect = box.getBoundingClientRect();
-    const bar = event.clientY - rect.top < heights.ticks + heights.overload ? barAt(view.strip, event.clientX - rect.left) : null;
-    box.title = bar === null ? "" : tickTip(bar);
+    const y = event.clientY - rect.top;
+    const bar = event.buttons === 0 && y < heights.ticks + heights.overload ? barAt(view.strip, event.clientX - rect.left) : null;
+    hovered.value = bar === null ? null : { bar, isOverload: y >= heights.ticks, x: event.clientX, y: event.clientY };
   };
   return (
     <div class="tl-overview">
       <OverviewGutter heights={heights} />
-      <div class="tl-overview-canvas" ref={boxRef} onPointerDown={onPointerDown} onPointerMove={onPointerMove}>
+      <div class="tl-overview-canvas" ref={boxRef} onPointerDown={onPointerDown} onPointerMove={onPointerMove} onPointerLeave={() => (hovered.value = null)}>
         <canvas ref={canvasRef} aria-hidden="true" />
         <WindowSlider label="Window, by tick" top={0} height={heights.ticks + heights.overload} />
         <WindowSlider label="Window, on the session" top={heights.ticks + heights.overload} height={heights.minimap} />
       </div>
+      <HoveredTip of={hovered} />
     </div>
   );
 }

@@ -6,9 +6,8 @@ import { isAbort } from "../protocol/http";
 import type { Collection, EventDetail } from "../protocol/types";
 import * as s from "../state/store";
 import { nsAt } from "./axis";
-import { gaugeValue, layerPoints } from "./drawGauges";
+import { gaugeValue, layerValueAt } from "./drawGauges";
 import { caption } from "./gc";
-import { valueAt } from "./gaugePath";
 import { SLOT } from "./palette";
 import { type SpanHit, isAggregate, placeOf, trackAtPoint } from "./scene";
 import { timeContext } from "./timeContext";
@@ -25,7 +24,7 @@ export interface TipAt {
 const DELAY_MS = 80;
 const FIELDS = 3;
 
-interface Tip {
+export interface Tip {
   title: string;
   figure: string;
   swatch: string | null;
@@ -95,7 +94,7 @@ function trackTip(view: TimelineView, at: TipAt): Tip | null {
   const { gauge } = track;
   if (gauge === null) return null;
   const lines = [...gauge.layers].reverse().concat(gauge.line === null ? [] : [gauge.line]).flatMap((layer) => {
-    const value = valueAt(layerPoints(scene, gauge, layer.lane), at.canvasX);
+    const value = layerValueAt(scene, gauge, layer.lane, at.canvasX);
     return value === null ? [] : [`${layer.label} ${gaugeValue(value, gauge)}`];
   });
   return lines.length === 0 ? null : { title: gauge.label, figure: "", swatch: null, lines };
@@ -129,12 +128,16 @@ export function Tooltip({ view, at }: { view: TimelineView; at: TipAt | null }) 
   if (at === null || shown === "") return null;
   const known = detail?.key === key ? detail.detail : null;
   const tip = at.hit !== null && at.hit.track.kind !== "gc" ? spanTip(view, at.hit, known) : trackTip(view, at);
-  if (tip === null) return null;
-  const right = window.innerWidth - at.x < 340;
-  const below = window.innerHeight - at.y > 140;
+  return tip === null ? null : <TipBox tip={tip} x={at.x} y={at.y} />;
+}
+
+/** A tooltip beside a point of the page. */
+export function TipBox({ tip, x, y }: { tip: Tip; x: number; y: number }) {
+  const right = window.innerWidth - x < 340;
+  const below = window.innerHeight - y > 140;
   const style = {
-    ...(right ? { right: `${window.innerWidth - at.x + 14}px` } : { left: `${at.x + 14}px` }),
-    ...(below ? { top: `${at.y + 16}px` } : { bottom: `${window.innerHeight - at.y + 16}px` }),
+    ...(right ? { right: `${window.innerWidth - x + 14}px` } : { left: `${x + 14}px` }),
+    ...(below ? { top: `${y + 16}px` } : { bottom: `${window.innerHeight - y + 16}px` }),
   };
   return (
     <div class="tooltip" role="tooltip" style={style}>

@@ -1,11 +1,15 @@
 /** Tracks of gauges: stacked areas on a fixed scale. */
 
 import { NARROW_SPACE, axisCount, bytes, count, percent } from "../format";
+import { TILE_BUCKETS, tileNs } from "../protocol/tile";
 import { laneView } from "../state/store";
+import { bucketPx, snap, xOf } from "./axis";
+import type { Entries } from "./cache";
 import { clipTo } from "./drawSpans";
 import { type Context, chip } from "./draw";
-import { type GaugePoint, gaugePoints, rates, valueAt } from "./gaugePath";
+import { type GaugePoint, gaugePoints, laneValueAt, rates, valueAt } from "./gaugePath";
 import { type GaugeSpec, type GaugeUnit, niceTop } from "./gauges";
+import { placeTile } from "./geometry";
 import { type Scene, trackTop } from "./scene";
 import type { Track } from "./tracks";
 
@@ -24,9 +28,14 @@ function axisValue(value: number, spec: GaugeSpec): string {
 }
 
 /** Points of a layer; of rates the differences. */
-export function layerPoints(scene: Scene, spec: GaugeSpec, lane: number): GaugePoint[] {
+function layerPoints(scene: Scene, spec: GaugeSpec, lane: number): GaugePoint[] {
   const points = gaugePoints(scene.bands, lane);
   return spec.isRate ? rates(points) : points;
+}
+
+/** The value of a layer that holds at x. */
+export function layerValueAt(scene: Scene, spec: GaugeSpec, lane: number, x: number): number | null {
+  return spec.isRate ? valueAt(layerPoints(scene, spec, lane), x) : laneValueAt(scene.bands, lane, x);
 }
 
 /** Sums of layers at every x where one of them changes. */
@@ -46,36 +55,116 @@ export function scaleOf(track: Track, spec: GaugeSpec, most: number): { from: nu
   return isFitted ? { from: 0, to: niceTop(most, spec.unit), isFitted: laneView.value.fitted.includes(track.key) } : { ...spec.scale, isFitted: false };
 }
 
-export function drawGauge(context: Context, scene: Scene, track: Track, spec: GaugeSpec): void {
-  const layers = spec.layers.map((layer) => layerPoints(scene, spec, layer.lane));
-  const stacks: { x: number; y: number; min: number; max: number }[][] = [];
-  for (const points of layers) stacks.push(stackUp(stacks[stacks.length - 1] ?? null, points));
+/** The layers of a gauge, from the bottom, as sums; its line; and the most of all. */
+interface Content {
+  stacks: { x: number; y: number; min: number; max: number }[][];
+  line: GaugePoint[];
+  most: number;
+}
+
+function contentOf(scene: Scene, spec: GaugeSpec): Content {
+  const stacks: Content["stacks"] = [];
+  for (const { lane } of spec.layers) stacks.push(stackUp(stacks[stacks.length - 1] ?? null, layerPoints(scene, spec, lane)));
   const line = spec.line === null ? [] : layerPoints(scene, spec, spec.line.lane);
-  const most = Math.max(0, ...stacks.flat().map(({ max }) => max), ...line.map(({ max }) => max));
-  const scale = scaleOf(track, spec, most);
+  let most = 0;
+  for (const list of [...stacks, line]) for (const { max } of list) most = Math.max(most, max);
+  return { stacks, line, most };
+}
+
+/** Values to heights in a track. */
+function heights(scene: Scene, track: Track, scale: { from: number; to: number }): (value: number) => number {
   const top = trackTop(scene, track) + PAD_PX;
   const bottom = trackTop(scene, track) + track.height - PAD_PX;
-  const yOf = (value: number) => bottom - ((Math.min(value, scale.to) - scale.from) / (scale.to - scale.from)) * (bottom - top);
+  return (value) => bottom - ((Math.min(value, scale.to) - scale.from) / (scale.to - scale.from)) * (bottom - top);
+}
+
+export function drawGauge(context: Context, scene: Scene, track: Track, spec: GaugeSpec): void {
   clipTo(context, scene, track, () => {
-    // From the top layer down, so that each covers what the one above filled below itself.
-    for (let at = stacks.length - 1; at >= 0; at -= 1) {
-      const [stack, under, layer] = [stacks[at] ?? [], stacks[at - 1] ?? null, spec.layers[at]];
-      if (stack.length === 0 || layer === undefined) continue;
-      const colour = scene.palette.signal[layer.colour];
-      fillBetween(context, scene, stack, under, yOf, yOf(Math.max(scale.from, 0)), colour);
-      if (spec.layers.length === 1) envelope(context, stack, yOf, colour);
+    const picture = pictureOf(scene, track, spec);
+    if (picture !== null) {
+      const { image, fromNs } = picture;
+      const { ratio } = scene.axis;
+      context.drawImage(image, snap(xOf(scene.axis, fromNs), ratio), snap(trackTop(scene, track), ratio), image.width / ratio, image.height / ratio);
+      return drawScale(context, scene, track, spec, scaleOf(track, spec, 0));
     }
-    if (spec.line !== null) dashed(context, scene, line, yOf, scene.palette.signal[spec.line.colour]);
-    if (track.height >= 22) {
-      chip(context, scene.palette, `${axisValue(scale.to, spec)}${scale.isFitted ? " fit" : ""}`, scene.axis.widthPx - 4, top - 1);
-    }
-    if (track.height >= 48) {
-      const half = scale.from + (scale.to - scale.from) / 2;
-      const text = axisValue(half, spec);
-      // The unit once.
-      chip(context, scene.palette, text.split(NARROW_SPACE)[0] ?? text, scene.axis.widthPx - 4, yOf(half) - 6);
-    }
+    const content = contentOf(scene, spec);
+    const scale = scaleOf(track, spec, content.most);
+    drawContent(context, scene, track, spec, content, scale);
+    drawScale(context, scene, track, spec, scale);
   });
+}
+
+function drawContent(context: Context, scene: Scene, track: Track, spec: GaugeSpec, { stacks, line }: Content, scale: { from: number; to: number }): void {
+  const yOf = heights(scene, track, scale);
+  // From the top layer down, so that each covers what the one above filled below itself.
+  for (let at = stacks.length - 1; at >= 0; at -= 1) {
+    const [stack, under, layer] = [stacks[at] ?? [], stacks[at - 1] ?? null, spec.layers[at]];
+    if (stack.length === 0 || layer === undefined) continue;
+    const colour = scene.palette.signal[layer.colour];
+    fillBetween(context, scene, stack, under, yOf, yOf(Math.max(scale.from, 0)), colour);
+    if (spec.layers.length === 1) envelope(context, stack, yOf, colour);
+  }
+  if (spec.line !== null) dashed(context, scene, line, yOf, scene.palette.signal[spec.line.colour]);
+}
+
+/** The top of the scale and half of it, at the right. */
+function drawScale(context: Context, scene: Scene, track: Track, spec: GaugeSpec, scale: { from: number; to: number; isFitted: boolean }): void {
+  const right = scene.axis.widthPx - 4;
+  if (track.height >= 22) chip(context, scene.palette, `${axisValue(scale.to, spec)}${scale.isFitted ? " fit" : ""}`, right, trackTop(scene, track) + PAD_PX - 1);
+  if (track.height < 48) return;
+  const half = scale.from + (scale.to - scale.from) / 2;
+  const text = axisValue(half, spec);
+  // The unit once.
+  chip(context, scene.palette, text.split(NARROW_SPACE)[0] ?? text, right, heights(scene, track, scale)(half) - 6);
+}
+
+/** A gauge drawn over whole tiles: while the window moves it only has to be put elsewhere. */
+interface Picture {
+  key: string;
+  image: OffscreenCanvas;
+  fromNs: number;
+}
+
+const pictures = new WeakMap<GaugeSpec, Picture>();
+const MOST_PICTURE_PX = 8192;
+
+const numbers = new WeakMap<Entries, number>();
+let lastNumber = 0;
+
+function numberOf(entries: Entries | null): number {
+  if (entries === null) return 0;
+  const known = numbers.get(entries) ?? ++lastNumber;
+  numbers.set(entries, known);
+  return known;
+}
+
+/** The picture of a gauge on its fixed scale; null while tiles are missing, or when the scale depends on the window. */
+function pictureOf(scene: Scene, track: Track, spec: GaugeSpec): Picture | null {
+  const { axis, level, palette } = scene;
+  if (spec.isRate || laneView.value.fitted.includes(track.key)) return null;
+  const own = scene.bands.filter((band) => band.track === track && !band.isFiltered);
+  const first = Math.min(...own.map(({ tile }) => tile.tile));
+  const end = Math.max(...own.map(({ tile }) => tile.tile)) + 1;
+  const widthPx = (end - first) * TILE_BUCKETS * bucketPx(axis, level);
+  const lanes = spec.layers.length + (spec.line === null ? 0 : 1);
+  if (own.some(({ tile }) => tile.level !== level) || own.length !== (end - first) * lanes || !(widthPx * axis.ratio <= MOST_PICTURE_PX)) return null;
+  const key = [palette.epoch, axis.nsPerPx, axis.ratio, track.height, ...own.map(({ tile }) => numberOf(tile.counters))].join("/");
+  const known = pictures.get(spec);
+  if (known?.key === key) return known;
+  const fromNs = first * tileNs(level);
+  const whole = { ...axis, fromNs, widthPx };
+  // The same track at the top of a scene of its own, as wide as the tiles.
+  const alone: Track = { ...track, isPinned: true, top: 0 };
+  const bands = own.map((band) => ({ ...band, track: alone, at: placeTile(whole, level, band.tile.tile) }));
+  const inside: Scene = { ...scene, axis: whole, bands, rulerHeight: 0, scrollTop: 0 };
+  const image = new OffscreenCanvas(Math.max(Math.ceil(widthPx * axis.ratio), 1), Math.max(Math.ceil(track.height * axis.ratio), 1));
+  const context = image.getContext("2d") as unknown as Context | null;
+  if (context === null) return null;
+  context.scale(axis.ratio, axis.ratio);
+  drawContent(context, inside, alone, spec, contentOf(inside, spec), spec.scale);
+  const picture = { key, image, fromNs };
+  pictures.set(spec, picture);
+  return picture;
 }
 
 function steps(context: Context, widthPx: number, points: { x: number; y: number }[], yOf: (value: number) => number, isReverse = false): void {

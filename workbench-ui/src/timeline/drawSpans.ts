@@ -4,10 +4,10 @@ import { duration, visible } from "../format";
 import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
 import { colourMode, focused, nameOf, names, selection } from "../state/store";
 import { xOf } from "./axis";
-import { BAND_ROWS, type TileCache } from "./cache";
+import { BAND_ROWS, type Entries, type TileCache } from "./cache";
 import { type Context, fitText, textWidth, useFont } from "./draw";
 import { WAITING_KINDS } from "./families";
-import { type WholeSpan, barHeight, gatherSpans, spanKey } from "./geometry";
+import { type PlacedTile, type WholeSpan, barHeight, gatherSpans, spanKey, wideEntries } from "./geometry";
 import { type PaintStyle, paintTile } from "./painter";
 import { NONE, wholeLengths } from "./wholes";
 import { SLOT, durationSlot, laneSlot } from "./palette";
@@ -60,19 +60,30 @@ export function drawBand(context: Context, scene: Scene, placed: PlacedBand, sty
   context.restore();
 }
 
-function spansOf(scene: Scene, track: Track, leastPx: number): Map<number, WholeSpan> {
-  const spans = new Map<number, WholeSpan>();
-  for (const placed of scene.bands) {
-    if (placed.track !== track || placed.tile.spans === null) continue;
-    const { body, count } = placed.tile.spans;
-    gatherSpans(spans, body, count, placed.band * BAND_ROWS, placed.at, leastPx);
-  }
-  return spans;
+/** Entries that are wide enough for a label at a scale: worked out once, and not at each frame of a pan. */
+const wide = new WeakMap<Entries, { scale: number; numbers: number[] }>();
+
+function labelled(spans: Entries, { scale, ratio }: PlacedTile): number[] {
+  const known = wide.get(spans);
+  if (known?.scale === scale) return known.numbers;
+  const numbers = wideEntries(spans.body, spans.count, scale, ratio, LABEL_PX);
+  wide.set(spans, { scale, numbers });
+  return numbers;
 }
 
+function spansOf(bands: readonly PlacedBand[], track: Track, pick: (spans: Entries, at: PlacedTile) => number[]): Map<number, WholeSpan> {
+  const found = new Map<number, WholeSpan>();
+  for (const { track: of, tile, at, band } of bands) {
+    if (of === track && tile.spans !== null) gatherSpans(found, tile.spans.body, pick(tile.spans, at), band * BAND_ROWS, at);
+  }
+  return found;
+}
+
+const everyEntry = ({ body, count }: Entries, { scale, ratio }: PlacedTile) => wideEntries(body, count, scale, ratio, 0);
+
 /** The exact spans of a track that are wide enough for a label, whole across tiles. */
-export function wideSpans(scene: Scene, track: Track): WholeSpan[] {
-  const spans = spansOf(scene, track, LABEL_PX);
+export function wideSpans(bands: readonly PlacedBand[], track: Track): WholeSpan[] {
+  const spans = spansOf(bands, track, labelled);
   return [...spans.values()].filter((span) => span.row < track.rows && span.to - span.x >= LABEL_PX);
 }
 
@@ -127,19 +138,25 @@ export function drawLabels(context: Context, scene: Scene, track: Track, spans: 
 export function drawMarkers(context: Context, scene: Scene, track: Track, style: PaintStyle, isFiltered: boolean): void {
   if (track.markersTop === null) return;
   const y = trackTop(scene, track) + track.markersTop + 6;
-  for (const { x, count, name } of mergedMarkers(scene, track, isFiltered)) {
-    context.fillStyle = scene.palette.bars[style.slots[name] ?? SLOT.other] ?? "";
-    context.beginPath();
-    context.moveTo(x, y - 4);
-    context.lineTo(x + 4, y);
-    context.lineTo(x, y + 4);
-    context.lineTo(x - 4, y);
-    context.fill();
-    if (count > 1) {
-      context.fillStyle = scene.palette.signal["bg-canvas"];
-      context.fillRect(x - 1.5, y - 0.5, 3, 1);
-    }
+  const markers = mergedMarkers(scene.bands, track, isFiltered);
+  // A path for each colour: one for each marker would take most of a frame.
+  const paths = new Map<string, Path2D>();
+  for (const { x, name } of markers) {
+    const colour = style.outline ?? scene.palette.bars[style.slots[name] ?? SLOT.other] ?? "";
+    let path = paths.get(colour);
+    if (path === undefined) paths.set(colour, (path = new Path2D()));
+    path.moveTo(x, y - 4);
+    path.lineTo(x + 4, y);
+    path.lineTo(x, y + 4);
+    path.lineTo(x - 4, y);
+    path.closePath();
   }
+  for (const [colour, path] of paths) {
+    context.fillStyle = colour;
+    context.fill(path);
+  }
+  context.fillStyle = scene.palette.signal["bg-canvas"];
+  for (const { x, count } of markers) if (count > 1) context.fillRect(x - 1.5, y - 0.5, 3, 1);
 }
 
 /** Above the rows of what overlaps without nesting. */
@@ -166,19 +183,36 @@ export interface Marker {
 
 const MERGE_PX = 6;
 
-/** Instants of a track in view, merged (B-12). */
-export function mergedMarkers(scene: Scene, track: Track, ofFilter: boolean): Marker[] {
+/** Adds a marker; one that is too near the last is counted there. */
+function merge(markers: Marker[], marker: Marker): void {
+  const last = markers[markers.length - 1];
+  if (last !== undefined && marker.x - last.x < MERGE_PX) last.count += marker.count;
+  else markers.push({ ...marker });
+}
+
+/** Markers of a tile at a scale, from its left edge. They are merged there, so that they are the same at each frame of a pan. */
+const ofTiles = new WeakMap<Entries, { scale: number; markers: Marker[] }>();
+
+function tileMarkers(instants: Entries, scale: number): Marker[] {
+  const known = ofTiles.get(instants);
+  if (known?.scale === scale) return known.markers;
   const markers: Marker[] = [];
-  for (const { track: of, band, tile, at, isFiltered } of scene.bands) {
+  for (let entry = 0; entry < instants.count; entry += 1) {
+    const { x0, flags, index, name } = spanEntry(instants.body, entry);
+    merge(markers, { x: x0 * scale, count: flags & ENTRY_FLAG.aggregate ? index : 1, name });
+  }
+  ofTiles.set(instants, { scale, markers });
+  return markers;
+}
+
+/** Instants of a track in view, merged (B-12). */
+export function mergedMarkers(bands: readonly PlacedBand[], track: Track, ofFilter: boolean): Marker[] {
+  const markers: Marker[] = [];
+  for (const { track: of, band, tile, at, isFiltered } of bands) {
     if (of !== track || band !== 0 || tile.instants === null || isFiltered !== ofFilter) continue;
-    for (let entry = 0; entry < tile.instants.count; entry += 1) {
-      const { x0, flags, index, name } = spanEntry(tile.instants.body, entry);
-      const x = at.x + x0 * at.scale;
-      if (x < at.clipFrom || x >= at.clipTo) continue;
-      const count = flags & ENTRY_FLAG.aggregate ? index : 1;
-      const last = markers[markers.length - 1];
-      if (last !== undefined && x - last.x < MERGE_PX) last.count += count;
-      else markers.push({ x, count, name });
+    for (const marker of tileMarkers(tile.instants, at.scale)) {
+      const x = at.x + marker.x;
+      if (x >= at.clipFrom && x < at.clipTo) merge(markers, { ...marker, x });
     }
   }
   return markers;
@@ -222,7 +256,7 @@ export function drawOutlines(context: Context, scene: Scene, hover: SpanHit | nu
     }
   };
   if (hover !== null && hover.is === "span" && hover.track.lane !== null) {
-    const whole = isAggregate(hover.entry) ? undefined : spansOf(scene, hover.track, 0).get(spanKey(hover.row, hover.entry.index));
+    const whole = isAggregate(hover.entry) ? undefined : spansOf(scene.bands, hover.track, everyEntry).get(spanKey(hover.row, hover.entry.index));
     draw(hover.track.lane.id, hover.row, whole?.x ?? hover.box.x, whole?.to ?? hover.box.x + hover.box.w, "hover");
   }
   for (const { place, startNs, durationNs } of selection.value) {

@@ -14,7 +14,7 @@ export interface GaugePoint {
 }
 
 /** The values of a lane in view, from left to right. */
-export function gaugePoints(bands: PlacedBand[], lane: number): GaugePoint[] {
+export function gaugePoints(bands: readonly PlacedBand[], lane: number): GaugePoint[] {
   const points: GaugePoint[] = [];
   for (const { tile, at } of bands) {
     if (tile.lane !== lane || tile.counters === null || tile.band * BAND_ROWS !== 0) continue;
@@ -24,6 +24,23 @@ export function gaugePoints(bands: PlacedBand[], lane: number): GaugePoint[] {
     }
   }
   return points.sort((a, b) => a.x - b.x);
+}
+
+/** The value of a lane that holds at x, without a list of all of them; null where no tile tells. */
+export function laneValueAt(bands: readonly PlacedBand[], lane: number, x: number): number | null {
+  let value: number | null = null;
+  for (const { tile, at } of bands) {
+    if (tile.lane !== lane || tile.counters === null || at.clipFrom > x) continue;
+    const { body, count } = tile.counters;
+    let [from, to] = [0, count];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (at.x + counterEntry(body, middle).x * at.scale <= x) from = middle + 1;
+      else to = middle;
+    }
+    if (from > 0) value = counterEntry(body, from - 1).last;
+  }
+  return value;
 }
 
 /** Differences from value to value, of cumulative counters: what was added at each. */

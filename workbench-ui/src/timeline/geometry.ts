@@ -88,22 +88,27 @@ export function spanKey(row: number, index: number): number {
   return row * 2 ** 32 + index;
 }
 
-/** Adds the exact spans of a tile that are at least `leastPx` wide, or touch an edge of the tile, to a map by row and index. */
-export function gatherSpans(
-  spans: Map<number, WholeSpan>,
-  body: DataView,
-  count: number,
-  firstRow: number,
-  placed: PlacedTile,
-  leastPx: number,
-): void {
-  const edges = ENTRY_FLAG.fromLeft | ENTRY_FLAG.toRight;
+const EDGES = ENTRY_FLAG.fromLeft | ENTRY_FLAG.toRight;
+
+/** Numbers of the exact entries of a tile that are at least `leastPx` wide, or touch an edge of the tile. */
+export function wideEntries(body: DataView, count: number, scale: number, ratio: number, leastPx: number): number[] {
+  const numbers: number[] = [];
   for (let at = 0; at < count; at += 1) {
     const offset = at * 16;
     const flags = body.getUint8(offset + 5);
     if (flags & ENTRY_FLAG.aggregate) continue;
+    const isWide = bucketBox(body.getUint16(offset, true), body.getUint16(offset + 2, true), scale, ratio).w >= leastPx;
+    if (isWide || flags & EDGES) numbers.push(at);
+  }
+  return numbers;
+}
+
+/** Adds these entries of a tile to a map by row and index; parts of one span become one. */
+export function gatherSpans(spans: Map<number, WholeSpan>, body: DataView, numbers: readonly number[], firstRow: number, placed: PlacedTile): void {
+  for (const at of numbers) {
+    const offset = at * 16;
+    const flags = body.getUint8(offset + 5);
     const box = bucketBox(body.getUint16(offset, true), body.getUint16(offset + 2, true), placed.scale, placed.ratio);
-    if (box.w < leastPx && !(flags & edges)) continue;
     const [from, to] = [Math.max(placed.x + box.x, placed.clipFrom), Math.min(placed.x + box.x + box.w, placed.clipTo)];
     if (to <= from) continue;
     const row = firstRow + body.getUint8(offset + 4);
@@ -124,6 +129,6 @@ export function gatherSpans(
       known.to = to;
       known.isCutRight = isCutRight;
     }
-    known.flags |= flags & ~edges;
+    known.flags |= flags & ~EDGES;
   }
 }

@@ -113,9 +113,11 @@ export function paintTile(context: Canvas2d, job: PaintJob, style: PaintStyle, c
     } else context.fillRect(x, y, width, height);
     context.globalAlpha = 1;
     if (style.outline !== null && !isSolid) {
-      context.strokeStyle = style.outline;
-      context.lineWidth = 1;
-      context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+      use(style.outline);
+      for (const edge of [y, y + height - 1]) context.fillRect(x, edge, width, 1);
+      // Where a span goes on in the next tile it has no edge.
+      if (!isOpenLeft) context.fillRect(x, y, 1, height);
+      if (!isOpenRight) context.fillRect(x + width - 1, y, 1, height);
     }
     if (flags & ENTRY_FLAG.fault && !isOpenLeft) {
       use(style.fault);

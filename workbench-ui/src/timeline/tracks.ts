@@ -1,7 +1,7 @@
 /** Which tracks there are and where they lie (B-7). Pure. */
 
 import type { Gauges, Lane } from "../protocol/types";
-import { type LaneView, laneKey } from "../state/store";
+import { type LaneView, type TrackHeight, laneKey } from "../state/store";
 import { type GaugeSpec, gaugeTracks } from "./gauges";
 
 export type TrackKind = "phases" | "gc" | "gauge" | "group" | "thread" | "system" | "strip";
@@ -102,6 +102,11 @@ interface Draft {
   members?: number;
 }
 
+/** How tall the track of a gauge is: as the user wants it, or only that of the heap at its full height. */
+export function gaugeHeight(view: LaneView, key: string, gauge: GaugeSpec): TrackHeight {
+  return view.heights[key] ?? (gauge.isMemory ? "normal" : "summary");
+}
+
 function shape(draft: Draft, view: LaneView, measures: Measures): Track {
   const { kind, key, label, sub = "", lane = null, gauge = null, members = 0 } = draft;
   const isFolded = foldsByDefault(kind, lane) !== view.collapsed.includes(key);
@@ -111,7 +116,7 @@ function shape(draft: Draft, view: LaneView, measures: Measures): Track {
   } satisfies Track;
   if (kind === "group") return { ...base, canFold: true, height: GROUP_PX };
   if (gauge !== null) {
-    const size = view.heights[key] ?? (gauge.isMemory ? "normal" : "summary");
+    const size = gaugeHeight(view, key, gauge);
     const normal = gauge.isMemory ? measures.memory : measures.gauge;
     return { ...base, height: size === "summary" ? SUMMARY_PX : size === "double" ? normal * 2 : normal };
   }
@@ -170,13 +175,14 @@ function group(list: Draft[], view: LaneView, key: string, label: string, member
   list.push(...members.filter((member) => isOpen || isPinned(member.key, view)));
 }
 
-/** The user's own order: what is in it comes where the first of them stood. */
-function reorder(list: Draft[], order: string[]): Draft[] {
+/** The user's own order, within each kind: those that are in it take each other's places. */
+export function reorder<T extends { kind: string; key: string }>(list: T[], order: string[]): T[] {
   if (order.length === 0) return list;
   const rank = new Map(order.map((key, at) => [key, at]));
-  const moved = list.filter(({ key }) => rank.has(key)).sort((a, b) => (rank.get(a.key) ?? 0) - (rank.get(b.key) ?? 0));
-  let next = 0;
-  return list.map((draft) => (rank.has(draft.key) ? (moved[next++] ?? draft) : draft));
+  const ranked = list.filter(({ key }) => rank.has(key)).sort((a, b) => (rank.get(a.key) ?? 0) - (rank.get(b.key) ?? 0));
+  const queues = new Map<string, T[]>();
+  for (const one of ranked) queues.set(one.kind, [...(queues.get(one.kind) ?? []), one]);
+  return list.map((one) => (rank.has(one.key) ? (queues.get(one.kind)?.shift() ?? one) : one));
 }
 
 function stack(tracks: Track[]): number {

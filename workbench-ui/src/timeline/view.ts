@@ -56,6 +56,8 @@ export class TimelineView {
   /** Grows with every scene in which other entries can be seen. */
   readonly sceneVersion = signal(0);
   readonly styleVersion = signal(0);
+  /** Other canvases that show the same window: is all of theirs drawn? */
+  readonly beside = new Set<() => boolean>();
   /** Grows when texts are drawn in another font. */
   fontVersion = 0;
   scene: Scene | null = null;
@@ -407,7 +409,7 @@ export class TimelineView {
   private labels(context: CanvasRenderingContext2D, scene: Scene, track: Track, isDimmed: boolean): void {
     const known = (lane: number, row: number, index: number) => this.durations.get(lane, row, index);
     const bands = isDimmed ? scene.bands.filter((band) => band.isFiltered) : scene.bands;
-    drawLabels(context, scene, track, wideSpans({ ...scene, bands }, track), this.style, known);
+    drawLabels(context, scene, track, wideSpans(bands, track), this.style, known);
   }
 
   private hovered(scene: Scene): SpanHit | null {
@@ -422,7 +424,7 @@ export class TimelineView {
     for (const track of visibleTracks(scene)) {
       const { lane } = track;
       if (lane === null || track.kind === "gc") continue;
-      for (const { row, index, x, to } of wideSpans(scene, track)) {
+      for (const { row, index, x, to } of wideSpans(scene.bands, track)) {
         if (to - x >= 70) wishes.push({ lane: lane.id, row, index, px: to - x });
       }
     }
@@ -442,7 +444,7 @@ export class TimelineView {
     if (scene === null || !s.isReady.peek() || s.meta.peek() === null || s.filter.peek().is === "running") return false;
     if (this.frame !== undefined || isGliding() || s.settledWindow.peek() !== s.timeWindow.peek() || isAsking()) return false;
     if (!this.loader.isSatisfied || (s.activeFilterId.peek() !== 0 && !this.filterLoader.isSatisfied)) return false;
-    return scene.isPainted;
+    return scene.isPainted && [...this.beside].every((isDrawn) => isDrawn());
   }
 
   hit(x: number, y: number): SpanHit | null {

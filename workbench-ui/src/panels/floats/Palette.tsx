@@ -5,8 +5,9 @@ import { count, duration, instant, visible } from "../../format";
 import { focusPanel, focusSearch, showTable, toggleMeasuring } from "../../keyboard/dispatch";
 import { letter } from "../../keyboard/keymap";
 import { announce, reveal, search, setColourMode, setLaneView, setLayout, setTheme, setTimeDisplay, showRange, showSelection, showTick, showWhole, stepSlowTick, stepTick, toggleLane } from "../../state/actions";
-import { type ColourMode, DEFAULT_LAYOUT, EMPTY_LANE_VIEW, laneKey, laneView, meta, names, openFloat, selection, ticks } from "../../state/store";
+import { type ColourMode, DEFAULT_LAYOUT, EMPTY_LANE_VIEW, laneView, meta, names, openFloat, selection, ticks } from "../../state/store";
 import { addBookmark } from "../Bookmarks";
+import { laneItems } from "../Lanes";
 import { setSearchMode } from "../SearchField";
 import { filterOf } from "../slowest";
 import { type Target, parseTarget, rank } from "./commands";
@@ -97,12 +98,12 @@ function ofTarget(target: Target): Command[] {
 }
 
 function ofTrace(): Command[] {
-  const lanes = (meta.value?.lanes ?? []).map((lane) => {
-    const isHidden = laneView.value.hidden.includes(laneKey(lane));
-    const isPinned = laneView.value.pinned.includes(laneKey(lane));
+  const lanes = laneItems().map(({ key, label }) => {
+    const isHidden = laneView.value.hidden.includes(key);
+    const isPinned = laneView.value.pinned.includes(key);
     return [
-      { text: `${isPinned ? "Unpin" : "Pin"} lane ${visible(lane.label)}`, run: () => toggleLane("pinned", laneKey(lane)) },
-      { text: `${isHidden ? "Show" : "Hide"} lane ${visible(lane.label)}`, run: () => toggleLane("hidden", laneKey(lane)) },
+      { text: `${isPinned ? "Unpin" : "Pin"} lane ${visible(label)}`, run: () => toggleLane("pinned", key) },
+      { text: `${isHidden ? "Show" : "Hide"} lane ${visible(label)}`, run: () => toggleLane("hidden", key) },
     ];
   });
   const present = new Set(meta.value?.kinds.map(({ id }) => id));

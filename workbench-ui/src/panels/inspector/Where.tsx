@@ -63,6 +63,7 @@ export function Where({ of }: { of: EventDetail }) {
             {visible(of.systemName)}
           </Fact>
         )}
+        {meanwhile.length === 0 && <Fact name="Collections">{collections.value.length === 0 ? "none recorded" : "none meanwhile"}</Fact>}
         {meanwhile.length > 0 && (
           <Fact name="Collections">
             {meanwhile.slice(0, 3).map((one) => (

@@ -1,0 +1,111 @@
+import type { Page } from "@playwright/test";
+import { drawn, expect, grid, open, showTable, test } from "./page";
+import { dump } from "./traces";
+
+const [FROM, TO] = [1_332_409_000, 1_368_409_000];
+
+async function shown(page: Page): Promise<{ fromNs: number; toNs: number }> {
+  const bounds = await page.evaluate(() => window.__typhon?.window());
+  if (!bounds) throw new Error("nothing is drawn");
+  return bounds;
+}
+
+/** Where a thread's lane is on the page. */
+async function lane(page: Page): Promise<{ x: number; y: number; width: number }> {
+  const track = (await page.evaluate(() => window.__typhon?.tracks() ?? [])).find(({ key }) => key.startsWith("thread:"));
+  if (track === undefined) throw new Error("no thread is shown");
+  return { x: track.x, y: track.y + track.height / 2, width: track.width };
+}
+
+test("the wheel zooms at the cursor, with Shift it pans, with Ctrl it scrolls the tracks (B-17)", async ({ page }) => {
+  await open(page, "anthill", `t=${FROM}..${TO}`);
+  const at = await lane(page);
+  const x = at.x + Math.round(at.width / 4);
+  await page.mouse.move(x, at.y);
+  const nsUnder = ({ fromNs, toNs }: { fromNs: number; toNs: number }) => fromNs + ((x - at.x) / at.width) * (toNs - fromNs);
+  const before = await shown(page);
+  await page.mouse.wheel(0, -400);
+  await drawn(page);
+  const zoomed = await shown(page);
+  expect((zoomed.toNs - zoomed.fromNs) / (before.toNs - before.fromNs)).toBeCloseTo(1.0015 ** -400, 3);
+  expect(Math.abs(nsUnder(zoomed) - nsUnder(before)) / (zoomed.toNs - zoomed.fromNs)).toBeLessThan(0.001);
+  await page.keyboard.down("Shift");
+  await page.mouse.wheel(0, 100);
+  await page.keyboard.up("Shift");
+  await drawn(page);
+  const panned = await shown(page);
+  expect(panned.toNs - panned.fromNs).toBeCloseTo(zoomed.toNs - zoomed.fromNs, 0);
+  expect((panned.fromNs - zoomed.fromNs) / (panned.toNs - panned.fromNs)).toBeCloseTo(100 / at.width, 3);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, 120);
+  await page.keyboard.up("Control");
+  await drawn(page);
+  expect(await shown(page)).toEqual(panned);
+  expect((await lane(page)).y).toBeLessThan(at.y);
+});
+
+test("a drag over the ruler or with Ctrl shows a range, a double click fits the span (B-17)", async ({ page }) => {
+  await open(page, "anthill", `t=${FROM}..${TO}`);
+  const at = await lane(page);
+  const drag = async (y: number, from: number, to: number) => {
+    await page.mouse.move(at.x + at.width * from, y);
+    await page.mouse.down();
+    await page.mouse.move(at.x + at.width * to, y, { steps: 4 });
+    await page.mouse.up();
+    await drawn(page);
+  };
+  const canvas = await page.locator(".tl-canvas").boundingBox();
+  const first = await shown(page);
+  await drag((canvas?.y ?? 0) + 10, 0.25, 0.75);
+  const half = await shown(page);
+  expect((half.toNs - half.fromNs) / (first.toNs - first.fromNs)).toBeCloseTo(0.5, 2);
+  await page.keyboard.down("Control");
+  await drag(at.y, 0.5, 0.75);
+  await page.keyboard.up("Control");
+  const eighth = await shown(page);
+  expect((eighth.toNs - eighth.fromNs) / (first.toNs - first.fromNs)).toBeCloseTo(0.125, 2);
+  expect(eighth.fromNs).toBeCloseTo(half.fromNs + (half.toNs - half.fromNs) / 2, -5);
+  // Back to the whole range; the longest bar of a name is fitted with a tenth of its length at each side.
+  await page.goBack();
+  await page.goBack();
+  await expect.poll(async () => Math.round((await shown(page)).fromNs)).toBe(FROM);
+  await drawn(page);
+  const bar = await page.evaluate(() => window.__typhon?.visibleEntries().filter(({ isAggregate, name, track }) => !isAggregate && name === "AntUpdate" && track.startsWith("thread:")).sort((a, b) => b.w - a.w)[0]);
+  await page.mouse.dblclick((bar?.x ?? 0) + (bar?.w ?? 0) / 2, (bar?.y ?? 0) + 6);
+  const event = page.locator(".inspector[data-event]");
+  await expect(event).toBeVisible();
+  await drawn(page);
+  const id = await event.getAttribute("data-event");
+  const record = dump("anthill", "--where", "name=AntUpdate").find((one) => one.event === id);
+  const fitted = await shown(page);
+  expect((fitted.toNs - fitted.fromNs) / record.dur).toBeCloseTo(1.2, 1);
+});
+
+test("a drag on the session moves the window, and every panel with it (B-10)", async ({ page }) => {
+  await open(page, "anthill", `t=${FROM}..${TO}`);
+  await showTable(page, "Ticks");
+  const ticks = grid(page, "Ticks");
+  const before = await ticks.getAttribute("aria-rowcount");
+  const slider = await page.getByRole("slider", { name: "Window, on the session" }).boundingBox();
+  const [x, y, width] = [slider?.x ?? 0, (slider?.y ?? 0) + (slider?.height ?? 0) / 2, slider?.width ?? 1];
+  // On free ground: a new range.
+  await page.mouse.move(x + width * 0.1, y);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.4, y, { steps: 5 });
+  await page.mouse.up();
+  await drawn(page);
+  const whole = dump("anthill").reduce((most, { ts, dur }) => Math.max(most, ts + (dur ?? 0)), 0);
+  const range = await shown(page);
+  expect((range.toNs - range.fromNs) / whole).toBeGreaterThan(0.25);
+  expect((range.toNs - range.fromNs) / whole).toBeLessThan(0.35);
+  await expect(ticks).not.toHaveAttribute("aria-rowcount", before ?? "");
+  // Inside of it: the same length, elsewhere.
+  await page.mouse.move(x + width * 0.25, y);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.35, y, { steps: 5 });
+  await page.mouse.up();
+  await drawn(page);
+  const moved = await shown(page);
+  expect(moved.toNs - moved.fromNs).toBeCloseTo(range.toNs - range.fromNs, -3);
+  expect((moved.fromNs - range.fromNs) / whole).toBeCloseTo(0.1, 1);
+});

@@ -1,0 +1,62 @@
+import { appendFileSync, copyFileSync, mkdirSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import { drawn, expect, openAt, test } from "./page";
+import { serve } from "./setup";
+import { WORK, pathOf } from "./traces";
+
+/** A server of its own: what is changed here concerns no other test. */
+async function withServer(name: string, use: (url: string, file: string) => Promise<void>): Promise<void> {
+  mkdirSync(join(WORK, name), { recursive: true });
+  const file = join(WORK, name, "own.typhon-trace");
+  copyFileSync(pathOf("anthill"), file);
+  const { server, url } = await serve(name, file);
+  try {
+    await use(url, file);
+  } finally {
+    server.removeAllListeners("exit");
+    server.kill("SIGTERM");
+  }
+}
+
+test("a file that changes on disk is offered again, and what is open stays (B-6)", async ({ page }) => {
+  await withServer("changing", async (url, file) => {
+    await openAt(page, url, 1, "own");
+    const events = await page.locator(".status-bar span").first().textContent();
+    appendFileSync(file, Buffer.alloc(64));
+    const bar = page.locator(".notice-bar", { hasText: "on disk" });
+    await expect(bar).toContainText("The file on disk has grown");
+    // Another recording in its place.
+    copyFileSync(pathOf("demo"), `${file}.new`);
+    renameSync(`${file}.new`, file);
+    await expect(bar).toContainText(/The file on disk (was replaced|has changed)/);
+    await drawn(page);
+    expect(await page.locator(".status-bar span").first().textContent()).toBe(events);
+    await bar.getByRole("button", { name: "Reload" }).click();
+    await expect(page.locator(".status-bar span").first()).not.toHaveText(events ?? "");
+    await expect(bar).toHaveCount(0);
+  });
+});
+
+test("theme, lanes and widths are as they were left when the page is opened again (B-18, B-39)", async ({ page }) => {
+  await withServer("settings", async (url) => {
+    await openAt(page, url, 1, "own");
+    const tracks = () => page.evaluate(() => (window.__typhon?.tracks() ?? []).map(({ key }) => key));
+    const before = await tracks();
+    const saved = page.waitForResponse((response) => response.url().endsWith("/settings") && response.request().method() === "PUT");
+    await page.keyboard.press("Control+KeyK");
+    await page.keyboard.type("light theme");
+    await page.keyboard.press("Enter");
+    await page.getByRole("tab", { name: "Lanes" }).click();
+    await page.getByRole("button", { name: "Pin GC" }).first().click();
+    await saved;
+    await drawn(page);
+    const pinned = await tracks();
+    expect(pinned).not.toEqual(before);
+    expect(pinned[0]).toBe("gc");
+    await expect.poll(async () => page.evaluate(async () => JSON.stringify(await (await fetch("/api/v1/settings", { headers: { Authorization: `Bearer ${sessionStorage.getItem("typhon-token")}` } })).json()))).toContain('"pinned":["gc"]');
+    await page.reload();
+    await drawn(page);
+    await expect(page.locator("html")).toHaveAttribute("data-theme", "light");
+    expect(await tracks()).toEqual(pinned);
+  });
+});

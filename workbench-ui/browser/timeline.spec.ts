@@ -1,0 +1,106 @@
+import type { Page } from "@playwright/test";
+import { count, duration } from "../src/format";
+import { drawn, expect, open, test } from "./page";
+import { dump } from "./traces";
+
+const WINDOW = "t=1332409000..1368409000";
+
+/** Colours of the canvas at points of the page, and the system's own. */
+async function pixels(page: Page, points: { x: number; y: number }[]): Promise<{ at: string[]; canvas: string; text: string }> {
+  return page.evaluate((all) => {
+    const canvas = document.querySelector<HTMLCanvasElement>(".tl-canvas");
+    const context = canvas?.getContext("2d");
+    const { left, top } = canvas?.getBoundingClientRect() ?? { left: 0, top: 0 };
+    const hex = (parts: ArrayLike<number>) => [0, 1, 2].map((at) => (parts[at] ?? 0).toString(16).padStart(2, "0")).join("");
+    const probe = document.body.appendChild(document.createElement("i"));
+    const system = (keyword: string) => {
+      probe.style.color = keyword;
+      return hex((getComputedStyle(probe).color.match(/\d+/g) ?? []).map(Number));
+    };
+    const ratio = devicePixelRatio;
+    const at = all.map(({ x, y }) => hex(context?.getImageData(Math.floor((x - left) * ratio), Math.floor((y - top) * ratio), 1, 1).data ?? []));
+    const found = { at, canvas: system("Canvas"), text: system("CanvasText") };
+    probe.remove();
+    return found;
+  }, points);
+}
+
+test("in forced colours bars have an outline in the colour of texts", async ({ page }) => {
+  await open(page, "anthill", WINDOW);
+  const bar = () =>
+    page.evaluate(() => window.__typhon?.visibleEntries().filter(({ flags, w, track }) => (flags & 7) === 0 && w > 12 && track.startsWith("thread:")).sort((a, b) => b.w - a.w)[0] ?? null);
+  const found = await bar();
+  if (found === null) throw new Error("no bar is wide enough");
+  const [edge, inside] = [{ x: found.x + 0.5, y: found.y + 6 }, { x: found.x + found.w - 8, y: found.y + 2.5 }];
+  const plain = await pixels(page, [inside]);
+  await page.emulateMedia({ forcedColors: "active" });
+  await drawn(page);
+  const forced = await pixels(page, [edge, inside]);
+  expect(forced.at).toEqual([forced.text, forced.canvas]);
+  expect(plain.at[0]).not.toBe(forced.canvas);
+  await page.emulateMedia({ forcedColors: "none" });
+  await drawn(page);
+  expect((await pixels(page, [inside])).at).toEqual(plain.at);
+});
+
+test("the overload strip tells what the detector recorded for a tick", async ({ page }) => {
+  await open(page, "anthill");
+  const starts = dump("anthill", "--kind", "TickStart").map(({ ts }) => ts);
+  const place = 4;
+  const record = dump("anthill", "--where", "kind=242").find(({ ts }) => ts >= starts[place] && ts < starts[place + 1]);
+  const wait = dump("anthill", "--where", "kind=241").find(({ ts }) => ts >= starts[place] && ts < starts[place + 1]);
+  const box = await page.locator(".tl-overview-canvas").boundingBox();
+  const head = await page.locator(".tl-overview .tl-head", { hasText: "Overload" }).boundingBox();
+  await page.mouse.move((box?.x ?? 0) + ((box?.width ?? 0) * (place + 0.5)) / starts.length, (head?.y ?? 0) + 10);
+  const tip = page.getByRole("tooltip");
+  await expect(tip).toContainText(`Tick ${count(place + 1)}`);
+  const { overrunRatio, levelName, consecutiveOverrun, consecutiveUnderrun } = record.fields;
+  await expect(tip).toContainText(`${overrunRatio.toFixed(2)} × budget · level ${levelName}`);
+  await expect(tip).toContainText(`in a row: over ${consecutiveOverrun}, under ${consecutiveUnderrun}`);
+  await expect(tip).toContainText(`then the metronome waited ${duration(wait.dur)}, ${wait.fields.intentClassName}`);
+});
+
+test("lanes can be moved, hidden and put back as they were", async ({ page }) => {
+  await open(page, "kinds");
+  await page.getByRole("tab", { name: "Lanes" }).click();
+  const shown = (of: string) => page.evaluate((kind) => (window.__typhon?.tracks() ?? []).filter(({ key }) => key.startsWith(kind)).map(({ key }) => key), of);
+  const before = await shown("thread:");
+  expect(before.length).toBeGreaterThan(2);
+  const labels = await page.locator(".facts", { has: page.locator("h3", { hasText: "Threads" }) }).locator("label").allTextContents();
+  await page.getByRole("button", { name: `Move ${labels[1]} up`, exact: true }).click();
+  await drawn(page);
+  const moved = await shown("thread:");
+  expect(moved.slice(0, 2)).toEqual([before[1], before[0]]);
+  expect(moved.slice(2)).toEqual(before.slice(2));
+  // A gauge's switches are those of the track that it shares with others.
+  const gauge = page.locator(".facts", { has: page.locator("h3", { hasText: "Gauges" }) }).locator("label").first();
+  const gauges = await shown("gauges:");
+  await gauge.click();
+  await drawn(page);
+  expect(await shown("gauges:")).toEqual(gauges.slice(1));
+  await page.getByRole("button", { name: "As they were" }).click();
+  await drawn(page);
+  expect([await shown("thread:"), await shown("gauges:")]).toEqual([before, gauges]);
+});
+
+test("no frame of a pan is blank, and what was drawn does not move in its row", async ({ page }) => {
+  await open(page, "demo", "t=100000000..140000000");
+  const box = await page.locator(".tl-canvas").boundingBox();
+  const [x, y] = [(box?.x ?? 0) + (box?.width ?? 0) / 2, (box?.y ?? 0) + (box?.height ?? 0) - 20];
+  const seen = () => page.evaluate(() => (window.__typhon?.visibleEntries() ?? []).filter(({ isAggregate }) => !isAggregate).map(({ track, row, index, y }) => [`${track}/${row}/${index}`, y] as const));
+  const rows = new Map(await seen());
+  expect(rows.size).toBeGreaterThan(10);
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  for (let step = 1; step <= 20; step += 1) {
+    await page.mouse.move(x - step * 40, y);
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    const now = await seen();
+    expect(now.length, `frame ${step}`).toBeGreaterThan(0);
+    for (const [key, at] of now) {
+      if (rows.has(key)) expect(at, key).toBe(rows.get(key));
+      rows.set(key, at);
+    }
+  }
+  await page.mouse.up();
+});
