@@ -71,6 +71,19 @@ pub(crate) fn pass(mut round: impl FnMut() -> Round, mut stops: impl FnMut() -> 
     }
 }
 
+/// The rounds of the last drain, until one finds nothing; false if the time was `over` before.
+pub(crate) fn last_rounds(mut round: impl FnMut() -> Round, mut over: impl FnMut() -> bool) -> bool {
+    loop {
+        let found = round();
+        if !found.more && found.bytes == 0 {
+            return true;
+        }
+        if over() {
+            return false;
+        }
+    }
+}
+
 /// The consumer.
 pub(crate) struct Drain<'c> {
     capture: &'c Capture,

@@ -92,6 +92,48 @@ fn b17_batches_are_cut_at_their_limits() {
 }
 
 #[test]
+fn b17_a_round_takes_its_share_of_every_slot() {
+    let capture = capture(64);
+    let (map, mut batches) = (ClockMap::identity(), Vec::new());
+    let mut drain = Drain::new(&capture);
+    drain.begin_session(&ThreadLabel::default(), 0);
+    let (quick, quiet) = (Producer::new(), Producer::new());
+    (0..5_000).for_each(|time| emit(&quick, &capture, time));
+    emit(&quiet, &capture, 7);
+    drain.begin_pass();
+    drain.round(&map, 9, false, &mut |batch| batches.push(batch));
+    drain.cut(9, &mut |batch| batches.push(batch));
+    let taken =
+        |of: u8| shape(&batches).concat().iter().filter(|(kind, slot, _)| (*kind, *slot) == (0, of)).count();
+    assert_eq!(taken(1), 1);
+    assert!(taken(0) > 0 && taken(0) <= MAX_BATCH_BYTES / 2 / 100, "{}", taken(0));
+}
+
+#[test]
+fn b19_the_last_drain_ends_when_its_time_is_over() {
+    let mut rounds = 0;
+    let endless = || {
+        rounds += 1;
+        assert!(rounds < 100, "the drain does not end");
+        Round { bytes: 100, more: true, behind: true }
+    };
+    let mut looks = 0;
+    let over = || {
+        looks += 1;
+        looks == 3
+    };
+    assert!(!last_rounds(endless, over));
+    assert_eq!(looks, 3);
+    let mut left = 4;
+    let ending = || {
+        left -= 1;
+        Round { bytes: left, more: left > 0, behind: false }
+    };
+    assert!(last_rounds(ending, || false));
+    assert_eq!(left, 0);
+}
+
+#[test]
 fn b13_a_new_session_announces_every_claimed_slot_with_the_consumer_first() {
     let capture = capture(4);
     let mut batches = Vec::new();

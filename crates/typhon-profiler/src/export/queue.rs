@@ -208,9 +208,15 @@ mod tests {
         });
         let patience = Duration::from_secs(60);
         assert!(matches!(queue.take(patience), Some(Item::Batch { .. })));
-        let Some(Item::Batch { before, batch }) = queue.take(patience) else { panic!() };
-        assert_eq!((before.len(), batch.record_count()), (0, 2));
+        let Some(Item::Batch { before, batch: waited }) = queue.take(patience) else { panic!() };
+        assert_eq!((before.len(), waited.record_count()), (0, 2));
         waiting.join().unwrap();
         assert_eq!(queue.dropped(), (0, 0));
+        // Nobody makes room: the batch is dropped when the time is over, and not before.
+        queue.offer(&batch(2, 3), None);
+        let deadline = Instant::now() + Duration::from_millis(50);
+        queue.offer(&batch(3, 4), Some(deadline));
+        assert!(Instant::now() >= deadline);
+        assert_eq!(queue.dropped(), (1, 4));
     }
 }

@@ -15,7 +15,7 @@ use crate::capture::thread_info::{THREAD_INFO, ThreadLabel};
 use crate::clock::ClockMap;
 use crate::drain::batch::Batch;
 use crate::drain::markers::Marker;
-use crate::drain::{Drain, KindChange};
+use crate::drain::{self, Drain, KindChange};
 use crate::gates::KindMask;
 use crate::mask::EffectiveMask;
 use crate::switch::Switch;
@@ -320,12 +320,7 @@ impl<'m> ModelConsumer<'m> {
     }
 
     fn finish_session(&mut self) {
-        loop {
-            let round = self.visit(true);
-            if !round.more && round.bytes == 0 {
-                break;
-            }
-        }
+        drain::last_rounds(|| self.visit(true), || false);
         self.mark_changes(self.model.switch.take_changes());
         self.drain.cut(9, &mut |batch| self.batches.push(batch));
         self.files.push(std::mem::take(&mut self.batches));

@@ -139,16 +139,10 @@ impl Work for Consumer {
 
     /// The last drain: rounds until one finds nothing, waiting for room in the queues, until the deadline.
     fn finish(&mut self, deadline: Instant) {
-        loop {
-            let round = self.round(true, Some(deadline));
-            if !round.more && round.bytes == 0 {
-                break;
-            }
-            if Instant::now() >= deadline {
-                let now_ns = self.now_ns();
-                self.with_sink(Some(deadline), |drain, _, sink| drain.give_up_rest(now_ns, sink));
-                break;
-            }
+        let is_all = drain::last_rounds(|| self.round(true, Some(deadline)), || Instant::now() >= deadline);
+        if !is_all {
+            let now_ns = self.now_ns();
+            self.with_sink(Some(deadline), |drain, _, sink| drain.give_up_rest(now_ns, sink));
         }
         let changes = SWITCH.take_changes();
         self.with_sink(Some(deadline), |drain, map, sink| drain.mark_changes(&changes, map, sink));

@@ -158,6 +158,9 @@ mod unix {
                 unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
                 work(0);
                 wait_for_parent();
+                // SAFETY: no handler is involved.
+                let before = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+                assert_eq!(before, libc::SIG_IGN, "whoever recorded took the signal");
                 work(MARKS);
             }
             "limited-file" => limited_file(),
