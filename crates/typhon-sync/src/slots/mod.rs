@@ -357,8 +357,8 @@ mod tests {
     #[test]
     fn b16_the_slot_and_the_pin_of_a_dead_thread_are_taken_over() {
         let slots = Slots::new(true);
-        // No thread has this id.
-        let dead = slots.claim(Caller { id: 7, os_id: u32::MAX }).unwrap();
+        // No thread has this id: it is a valid one, and above the largest that is given out.
+        let dead = slots.claim(Caller { id: 7, os_id: i32::MAX.unsigned_abs() }).unwrap();
         dead.open_ordered();
         dead.show(3);
         assert_eq!(slots.all_shown().collect::<Vec<_>>(), [3]);
