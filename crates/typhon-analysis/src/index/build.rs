@@ -3,7 +3,7 @@
 use super::blocks::BlockTable;
 use super::capped::CappedTally;
 use super::gc::{GC_EVENTS_MAX, GcEvent};
-use super::item::Key;
+use super::item::{Item, Key};
 use super::lanes::{LaneContext, build_lanes};
 use super::names::{FIRST_DYNAMIC, Names};
 use super::notices::{PlacedNotice, losses, place};
@@ -73,14 +73,14 @@ impl Builder {
             return Ok(());
         }
         let names: Vec<u16> = scan.names.into_iter().map(|key| self.names.intern(key, tables)).collect();
-        for (key, mut items) in scan.items {
-            for item in &mut items {
-                item.ordinal += first;
-                if let Some(local) = item.name.checked_sub(FIRST_DYNAMIC) {
-                    item.name = names.get(usize::from(local)).copied().unwrap_or(u16::MAX);
-                }
-            }
-            self.sorter.extend(key, items)?;
+        // What the scan counts from its own block on counts from the file's beginning now.
+        let of_file = |item: Item| {
+            let local = item.name.checked_sub(FIRST_DYNAMIC);
+            let name = local.map(|local| names.get(usize::from(local)).copied().unwrap_or(u16::MAX));
+            Item { ordinal: item.ordinal + first, name: name.unwrap_or(item.name), ..item }
+        };
+        for (key, items) in scan.items {
+            self.sorter.extend(key, items.into_iter().map(of_file))?;
         }
         self.survey.merge(scan.survey);
         let room = GC_EVENTS_MAX - self.gc.len();
@@ -113,8 +113,8 @@ impl Builder {
         let mut keys = sorted.take_pending();
         // Gauges say more than the records of collections.
         let has_heap_gauges =
-            keys.iter().any(|(key, _)| matches!(key, Key::Gauge(id) if GC_SIZE_GAUGES.contains(id)));
-        keys.retain(|(key, _)| !has_heap_gauges || !matches!(key, Key::GcSizes(_)));
+            keys.iter().any(|waiting| matches!(waiting.key, Key::Gauge(id) if GC_SIZE_GAUGES.contains(&id)));
+        keys.retain(|waiting| !has_heap_gauges || !matches!(waiting.key, Key::GcSizes(_)));
         let lanes =
             build_lanes(keys, &LaneContext { sorted: &sorted, survey: &survey, time, store: &store })?;
         if !has_heap_gauges {

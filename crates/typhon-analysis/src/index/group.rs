@@ -10,7 +10,7 @@
 //!
 //! What decides whether a group must be read at all, and what stands for it as a whole, is in its head.
 
-use super::packed::{self, unzigzag, zigzag};
+use super::packed::{Packer, Unpacker, unzigzag, zigzag};
 use super::store::{Piece, Pieces, StoreWriter, damaged};
 use super::time::TimeBase;
 use std::io;
@@ -86,28 +86,22 @@ pub(crate) fn write(
             (head.longest_ns, head.longest_name) = (duration, entry.name);
         }
     }
-    let mut bytes = Vec::with_capacity(entries.len() * 8);
+    let mut columns = Packer::new(entries, 8);
     let (mut start, mut reference) = (first.start, 0);
-    let mut column = Vec::with_capacity(entries.len());
-    let mut put = |value: &mut dyn FnMut(&Entry) -> u64| {
-        column.clear();
-        column.extend(entries.iter().map(value));
-        packed::encode(&column, &mut bytes);
-    };
-    put(&mut |entry| {
+    columns.put(|entry| {
         let gap = entry.start.wrapping_sub(start) as u64;
         start = entry.start;
         gap
     });
-    put(&mut |entry| zigzag(entry.length));
-    put(&mut |entry| entry.name.into());
-    put(&mut |entry| entry.flags.into());
-    put(&mut |entry| {
+    columns.put(|entry| zigzag(entry.length));
+    columns.put(|entry| entry.name.into());
+    columns.put(|entry| entry.flags.into());
+    columns.put(|entry| {
         let step = entry.reference.wrapping_sub(reference) as i64;
         reference = entry.reference;
         zigzag(step)
     });
-    head.piece = store.append(&bytes)?;
+    head.piece = store.append(&columns.finish())?;
     Ok(head)
 }
 
@@ -136,23 +130,16 @@ impl GroupReader {
         store.read(head.piece, &mut self.bytes)?;
         self.entries.clear();
         self.entries.resize(head.count as usize, Entry::default());
-        let mut rest = self.bytes.as_slice();
         let (mut start, mut reference) = (head.first_start, 0u64);
-        let column = &mut self.column;
-        let entries = &mut self.entries;
-        let mut take = |set: &mut dyn FnMut(&mut Entry, u64)| {
-            rest = packed::decode(rest, entries.len(), column).map_err(|_| damaged())?;
-            entries.iter_mut().zip(column.iter()).for_each(|(entry, value)| set(entry, *value));
-            Ok::<_, io::Error>(())
-        };
-        take(&mut |entry, gap| {
+        let (entries, mut columns) = (&mut self.entries, Unpacker::new(&self.bytes, &mut self.column));
+        columns.take(entries, |entry, gap| {
             start = start.wrapping_add(gap as i64);
             entry.start = start;
         })?;
-        take(&mut |entry, length| entry.length = unzigzag(length))?;
-        take(&mut |entry, name| entry.name = name as u16)?;
-        take(&mut |entry, flags| entry.flags = flags as u8)?;
-        take(&mut |entry, step| {
+        columns.take(entries, |entry, length| entry.length = unzigzag(length))?;
+        columns.take(entries, |entry, name| entry.name = name as u16)?;
+        columns.take(entries, |entry, flags| entry.flags = flags as u8)?;
+        columns.take(entries, |entry, step| {
             reference = reference.wrapping_add(unzigzag(step) as u64);
             entry.reference = reference;
         })?;

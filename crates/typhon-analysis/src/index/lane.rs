@@ -5,6 +5,7 @@ use super::item::{Item, SPAN_NO_END, SPAN_TAIL};
 use super::row::{Row, RowWriter};
 use super::rows::{NESTED_ROWS_MAX, OVERFLOW_ROWS_MAX, Place, RowAssigner};
 use super::series::{Series, SeriesWriter};
+use super::sort::Merge;
 use super::store::StoreWriter;
 use super::time::TimeBase;
 use std::io;
@@ -141,29 +142,44 @@ impl<'s> LaneWriter<'s> {
     }
 }
 
-/// The instants of a lane.
+/// Goes over the items that start before `until`.
+///
+/// # Errors
+/// When items cannot be read, and what `take` returns.
+pub(crate) fn for_each_part(
+    items: &mut Merge<'_>,
+    until: Option<i64>,
+    mut take: impl FnMut(&[Item]) -> io::Result<()>,
+) -> io::Result<()> {
+    loop {
+        let part = items.next_part(until)?;
+        if part.is_empty() {
+            return Ok(());
+        }
+        take(part)?;
+    }
+}
+
+/// The instants of a lane that are before `until`.
 pub(crate) fn write_instants(
-    items: impl Iterator<Item = io::Result<Item>>,
+    items: &mut Merge<'_>,
+    until: Option<i64>,
     time: TimeBase,
     store: &StoreWriter,
 ) -> io::Result<Row> {
     let mut writer = RowWriter::default();
-    for item in items {
-        writer.push(entry(&item?), time, store)?;
-    }
+    for_each_part(items, until, |part| {
+        part.iter().try_for_each(|item| writer.push(entry(item), time, store))
+    })?;
     writer.finish(time, store)
 }
 
 /// The values of a gauge.
-pub(crate) fn write_series(
-    items: impl Iterator<Item = io::Result<Item>>,
-    time: TimeBase,
-    store: &StoreWriter,
-) -> io::Result<Series> {
+pub(crate) fn write_series(items: &mut Merge<'_>, time: TimeBase, store: &StoreWriter) -> io::Result<Series> {
     let mut writer = SeriesWriter::default();
-    for item in items {
-        writer.push(entry(&item?), time, store)?;
-    }
+    for_each_part(items, None, |part| {
+        part.iter().try_for_each(|item| writer.push(entry(item), time, store))
+    })?;
     writer.finish(time, store)
 }
 

@@ -1,10 +1,10 @@
 //! All lanes, made from the sorted items on several threads.
 
-use super::item::{Item, Key};
-use super::lane::{Lane, LaneKind, LaneWriter, write_instants, write_series};
+use super::item::Key;
+use super::lane::{Lane, LaneKind, LaneWriter, for_each_part, write_instants, write_series};
 use super::row::Row;
 use super::series::Series;
-use super::sort::{Sorted, for_each_key};
+use super::sort::{Merge, Sorted, Waiting, for_each_key};
 use super::store::StoreWriter;
 use super::time::TimeBase;
 use crate::survey::Survey;
@@ -36,33 +36,35 @@ enum Part {
 ///
 /// # Errors
 /// When items cannot be read or pieces written.
-pub(crate) fn build_lanes(keys: Vec<(Key, Vec<Item>)>, context: &LaneContext<'_>) -> io::Result<Vec<Lane>> {
-    let parts = for_each_key(keys, |key, pending| context.part(key, pending))?;
+pub(crate) fn build_lanes(keys: Vec<Waiting>, context: &LaneContext<'_>) -> io::Result<Vec<Lane>> {
+    let parts = for_each_key(keys, |waiting| context.part(waiting))?;
     Ok(assemble(parts, context.survey.threads.all().len()))
 }
 
 impl LaneContext<'_> {
-    fn part(&self, key: Key, pending: Vec<Item>) -> io::Result<Part> {
-        let items = self.sorted.merge(key, pending);
+    fn part(&self, waiting: Waiting) -> io::Result<Part> {
+        let key = waiting.key;
+        let mut items = self.sorted.merge(waiting);
         let (time, store) = (self.time, self.store);
         Ok(match key {
-            Key::GcSpans | Key::System(_) | Key::Strip(_) => Part::Spans(self.spans(items, false)?),
-            Key::GcInstants => Part::Instants(write_instants(items, time, store)?),
-            Key::Gauge(_) | Key::GcSizes(_) => Part::Series(write_series(items, time, store)?),
+            Key::GcSpans | Key::System(_) | Key::Strip(_) => {
+                Part::Spans(self.spans(&mut items, None, false)?)
+            }
+            Key::GcInstants => Part::Instants(write_instants(&mut items, None, time, store)?),
+            Key::Gauge(_) | Key::GcSizes(_) => Part::Series(write_series(&mut items, time, store)?),
             Key::Spans(slot) => {
-                Part::ThreadSpans(self.by_thread(slot, items, |items| self.spans(items, true))?)
+                Part::ThreadSpans(self.by_thread(slot, items, |items, until| self.spans(items, until, true))?)
             }
-            Key::Instants(slot) => {
-                Part::ThreadInstants(self.by_thread(slot, items, |items| write_instants(items, time, store))?)
-            }
+            Key::Instants(slot) => Part::ThreadInstants(
+                self.by_thread(slot, items, |items, until| write_instants(items, until, time, store))?,
+            ),
         })
     }
 
-    fn spans(&self, items: impl Iterator<Item = io::Result<Item>>, nests: bool) -> io::Result<Rows> {
+    /// The rows of the spans that start before `until`.
+    fn spans(&self, items: &mut Merge<'_>, until: Option<i64>, nests: bool) -> io::Result<Rows> {
         let mut writer = LaneWriter::new(nests, self.time, self.store);
-        for item in items {
-            writer.push(item?)?;
-        }
+        for_each_part(items, until, |part| part.iter().try_for_each(|item| writer.push(*item)))?;
         writer.finish()
     }
 
@@ -70,25 +72,17 @@ impl LaneContext<'_> {
     fn by_thread<T>(
         &self,
         slot: u8,
-        items: impl Iterator<Item = io::Result<Item>>,
-        mut write: impl FnMut(&mut dyn Iterator<Item = io::Result<Item>>) -> io::Result<T>,
+        mut items: Merge<'_>,
+        mut write: impl FnMut(&mut Merge<'_>, Option<i64>) -> io::Result<T>,
     ) -> io::Result<Vec<(usize, T)>> {
         let threads = &self.survey.threads;
-        let mut items = items.peekable();
         let mut parts = Vec::new();
-        while let Some(Ok(first)) = items.peek() {
-            let Some(thread) = threads.index_at(slot, first.start) else { return Ok(parts) };
+        while let Some(first) = items.first()? {
+            let Some(thread) = threads.index_at(slot, first.start) else { break };
             let next = threads.all().get(thread + 1).filter(|next| next.slot == slot);
-            let until = next.map(|next| next.from_ticks);
-            let is_held = |item: &Item| until.is_none_or(|until| item.start < until);
-            let mut held = std::iter::from_fn(|| items.next_if(|item| item.as_ref().map_or(true, is_held)));
-            parts.push((thread, write(&mut held)?));
+            parts.push((thread, write(&mut items, next.map(|next| next.from_ticks))?));
         }
-        // What stands there now is the failure to read it.
-        match items.next() {
-            Some(Err(error)) => Err(error),
-            _ => Ok(parts),
-        }
+        Ok(parts)
     }
 }
 

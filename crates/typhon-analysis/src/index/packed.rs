@@ -23,6 +23,62 @@ const PATCH_BITS: u64 = 80;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
+/// Packs columns of the same items one behind the other.
+pub(crate) struct Packer<'i, T> {
+    items: &'i [T],
+    column: Vec<u64>,
+    out: Vec<u8>,
+}
+
+impl<'i, T> Packer<'i, T> {
+    /// `bytes_each` is how much an item is expected to take.
+    pub(crate) fn new(items: &'i [T], bytes_each: usize) -> Self {
+        Self {
+            items,
+            column: Vec::with_capacity(items.len()),
+            out: Vec::with_capacity(items.len() * bytes_each),
+        }
+    }
+
+    /// Appends a column of what `value` takes from each item.
+    #[inline]
+    pub(crate) fn put(&mut self, value: impl FnMut(&T) -> u64) {
+        self.column.clear();
+        self.column.extend(self.items.iter().map(value));
+        encode(&self.column, &mut self.out);
+    }
+
+    /// All columns.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.out
+    }
+}
+
+/// Unpacks what a [`Packer`] has packed.
+pub(crate) struct Unpacker<'b> {
+    rest: &'b [u8],
+    column: &'b mut Vec<u64>,
+}
+
+impl<'b> Unpacker<'b> {
+    /// `column` is room that is used again.
+    pub(crate) fn new(bytes: &'b [u8], column: &'b mut Vec<u64>) -> Self {
+        Self { rest: bytes, column }
+    }
+
+    /// Takes the next column and gives every item its value.
+    #[inline]
+    pub(crate) fn take<T>(
+        &mut self,
+        items: &mut [T],
+        mut set: impl FnMut(&mut T, u64),
+    ) -> Result<(), Malformed> {
+        self.rest = decode(self.rest, items.len(), self.column)?;
+        items.iter_mut().zip(self.column.iter()).for_each(|(item, value)| set(item, *value));
+        Ok(())
+    }
+}
+
 /// Appends a column.
 pub(crate) fn encode(values: &[u64], out: &mut Vec<u8>) {
     debug_assert!(values.len() <= MAX_VALUES);
@@ -34,14 +90,7 @@ pub(crate) fn encode(values: &[u64], out: &mut Vec<u8>) {
     out.push(width as u8);
     out.extend_from_slice(&(patches as u16).to_le_bytes());
     if width > 0 {
-        let mut bits = BitWriter { out, held: 0, count: 0 };
-        // What does not fit is patched; the check costs nothing next to a wrong guess about it.
-        let limit = if width == 64 { u64::MAX } else { (1 << width) - 1 };
-        for value in values {
-            let difference = value - base;
-            bits.put(if difference <= limit { difference } else { 0 }, width);
-        }
-        bits.flush();
+        pack(values, base, width, out);
     }
     if patches > 0 {
         let is_patch = |value: &u64| (value - base) >> width != 0;
@@ -51,6 +100,40 @@ pub(crate) fn encode(values: &[u64], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the differences to the base in `width` bits each, and 0 for those that need more.
+fn pack(values: &[u64], base: u64, width: u32, out: &mut Vec<u8>) {
+    let limit = u64::MAX >> (64 - width);
+    let fitting = |value: &u64| {
+        let difference = value - base;
+        if difference <= limit { difference } else { 0 }
+    };
+    if width > WORD_WIDTH_MAX {
+        let mut bits = BitWriter { out, held: 0, count: 0 };
+        values.iter().for_each(|value| bits.put(fitting(value), width));
+        return bits.flush();
+    }
+    // Whole words are written, each where the last full byte of the one before ends, and bytes beyond the end are cut
+    // off again: that has no branches.
+    let (from, bytes) = (out.len(), (values.len() * width as usize).div_ceil(8));
+    out.resize(from + bytes + 8, 0);
+    let packed = &mut out[from..];
+    let (mut held, mut count, mut at) = (0u64, 0u32, 0usize);
+    for value in values {
+        held |= fitting(value) << count;
+        count += width;
+        if let Some(word) = packed[at..].first_chunk_mut() {
+            *word = held.to_le_bytes();
+        }
+        at += (count / 8) as usize;
+        held >>= count & !7;
+        count &= 7;
+    }
+    out.truncate(from + bytes);
+}
+
+/// Bits of a value that fit a word beside seven bits of the one before, and leave it a bit to be shifted out by.
+const WORD_WIDTH_MAX: u32 = 56;
+
 /// The width with the fewest bits in all, and how many values need more.
 fn best_width(values: &[u64], base: u64, largest: u64) -> (u32, u64) {
     let bits_of = |value: u64| (64 - (value - base).leading_zeros()) as usize;
@@ -58,8 +141,16 @@ fn best_width(values: &[u64], base: u64, largest: u64) -> (u32, u64) {
     if widest == 0 {
         return (0, 0);
     }
-    let mut of_length = [0u64; 65];
-    values.iter().for_each(|value| of_length[bits_of(*value)] += 1);
+    // Values are much alike, and counting one has to wait for the last one of its length: so there are four counters.
+    let mut counters = [[0u32; 65]; 4];
+    let (fours, rest) = values.as_chunks::<4>();
+    for four in fours {
+        for (counter, value) in counters.iter_mut().zip(four) {
+            counter[bits_of(*value)] += 1;
+        }
+    }
+    rest.iter().for_each(|value| counters[0][bits_of(*value)] += 1);
+    let of_length = |bits: usize| counters.iter().map(|counter| u64::from(counter[bits])).sum::<u64>();
     let (mut best, mut best_bits, mut longer) = ((widest as u32, 0), u64::MAX, 0);
     for width in (0..=widest).rev() {
         let bits = values.len() as u64 * width as u64 + longer * PATCH_BITS;
@@ -67,7 +158,7 @@ fn best_width(values: &[u64], base: u64, largest: u64) -> (u32, u64) {
         if bits <= best_bits && longer <= u64::from(u16::MAX) {
             (best, best_bits) = ((width as u32, longer), bits);
         }
-        longer += of_length[width];
+        longer += of_length(width);
     }
     best
 }

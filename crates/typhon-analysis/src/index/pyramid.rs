@@ -13,7 +13,7 @@
 //! ```
 
 use super::group::{self, Entry, GROUP_ENTRIES, GroupHead, GroupReader};
-use super::packed;
+use super::packed::{Packer, Unpacker};
 use super::store::{Piece, Pieces, Store, StoreWriter, damaged};
 use super::time::TimeBase;
 use std::io;
@@ -241,23 +241,17 @@ fn flush_class(
 }
 
 fn write_level(aggregates: &[Aggregate], store: &StoreWriter) -> io::Result<Piece> {
-    let mut bytes = Vec::with_capacity(aggregates.len() * 8);
-    let mut column = Vec::with_capacity(aggregates.len());
-    let mut put = |value: &mut dyn FnMut(&Aggregate) -> u64| {
-        column.clear();
-        column.extend(aggregates.iter().map(value));
-        packed::encode(&column, &mut bytes);
-    };
+    let mut columns = Packer::new(aggregates, 8);
     let mut bucket = aggregates.first().map_or(0, |first| first.bucket);
-    put(&mut |aggregate| {
+    columns.put(|aggregate| {
         let gap = aggregate.bucket - bucket;
         bucket = aggregate.bucket;
         gap
     });
-    put(&mut |aggregate| aggregate.count);
-    put(&mut |aggregate| aggregate.busy_ns);
-    put(&mut |aggregate| aggregate.name.into());
-    store.append(&bytes)
+    columns.put(|aggregate| aggregate.count);
+    columns.put(|aggregate| aggregate.busy_ns);
+    columns.put(|aggregate| aggregate.name.into());
+    store.append(&columns.finish())
 }
 
 /// Reads aggregates, keeping its buffers.
@@ -280,21 +274,15 @@ impl LevelReader {
         store.read(head.piece, &mut self.bytes)?;
         self.aggregates.clear();
         self.aggregates.resize(head.count as usize, Aggregate::default());
-        let mut rest = self.bytes.as_slice();
-        let (aggregates, column) = (&mut self.aggregates, &mut self.column);
-        let mut take = |set: &mut dyn FnMut(&mut Aggregate, u64)| {
-            rest = packed::decode(rest, aggregates.len(), column).map_err(|_| damaged())?;
-            aggregates.iter_mut().zip(column.iter()).for_each(|(aggregate, value)| set(aggregate, *value));
-            Ok::<_, io::Error>(())
-        };
+        let (aggregates, mut columns) = (&mut self.aggregates, Unpacker::new(&self.bytes, &mut self.column));
         let mut bucket = head.first_bucket;
-        take(&mut |aggregate, gap| {
+        columns.take(aggregates, |aggregate, gap| {
             bucket = bucket.wrapping_add(gap);
             aggregate.bucket = bucket;
         })?;
-        take(&mut |aggregate, count| aggregate.count = count)?;
-        take(&mut |aggregate, busy_ns| aggregate.busy_ns = busy_ns)?;
-        take(&mut |aggregate, name| aggregate.name = name as u16)?;
+        columns.take(aggregates, |aggregate, count| aggregate.count = count)?;
+        columns.take(aggregates, |aggregate, busy_ns| aggregate.busy_ns = busy_ns)?;
+        columns.take(aggregates, |aggregate, name| aggregate.name = name as u16)?;
         Ok(&self.aggregates)
     }
 }

@@ -93,19 +93,25 @@ impl RowWriter {
     #[inline]
     pub(crate) fn push(&mut self, entry: Entry, time: TimeBase, store: &StoreWriter) -> io::Result<()> {
         self.waiting.push(entry);
-        if self.waiting.len() == GROUP_ENTRIES { self.flush(time, store) } else { Ok(()) }
+        if self.waiting.len() == GROUP_ENTRIES { self.pack(time, store) } else { Ok(()) }
     }
 
-    /// Packs what waits.
+    fn pack(&mut self, time: TimeBase, store: &StoreWriter) -> io::Result<()> {
+        if !self.waiting.is_empty() {
+            let head = group::write(&self.waiting, self.row.groups.last(), time, store)?;
+            self.row.groups.push(head);
+            self.waiting.clear();
+        }
+        Ok(())
+    }
+
+    /// Packs what waits and gives its memory back: there may be many rows.
     ///
     /// # Errors
     /// As [`StoreWriter::append`].
     pub(crate) fn flush(&mut self, time: TimeBase, store: &StoreWriter) -> io::Result<()> {
-        if !self.waiting.is_empty() {
-            let head = group::write(&self.waiting, self.row.groups.last(), time, store)?;
-            self.row.groups.push(head);
-            self.waiting = Vec::new();
-        }
+        self.pack(time, store)?;
+        self.waiting = Vec::new();
         Ok(())
     }
 

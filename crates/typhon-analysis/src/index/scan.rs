@@ -1,5 +1,6 @@
 //! One block shrunk to what the index takes from it. Runs on the threads of the pipeline.
 
+use super::Strip;
 use super::capped::CappedTally;
 use super::gc::GcEvent;
 use super::item::{Item, Key, SPAN_HAS_SITE, SPAN_NO_END, SPAN_TAIL};
@@ -8,8 +9,9 @@ use crate::clock::Clock;
 use crate::facts::system_index;
 use crate::survey::SurveyCollector;
 use std::collections::HashMap;
+use std::sync::LazyLock;
 use typhon_trace::event::{
-    GcEndView, InstantView, NamedSpanView, PerTickSnapshotView, RuntimePhaseSpanView, TickEndView,
+    GcEndView, InstantView, NamedSpanView, PerTickSnapshotView, RuntimePhaseSpanView, Text, TickEndView,
 };
 use typhon_trace::reader::BlockBuffer;
 use typhon_trace::record::{Record, SpanHead};
@@ -99,6 +101,9 @@ impl Scanner {
             names: HashMap::new(),
             of_slot: [[UNUSED; 256]; 2],
             of_key: HashMap::new(),
+            systems: [None; REMEMBERED],
+            texts: [None; REMEMBERED],
+            drawn: &DRAWN,
             has_losses,
         };
         let mut kinds = [0u64; 256];
@@ -116,14 +121,35 @@ const FIRST_ITEMS: usize = 64;
 /// No items of this slot yet.
 const UNUSED: usize = usize::MAX;
 
+/// How spans of a kind are drawn.
+#[derive(Debug, Clone, Copy, Default)]
+struct Drawn {
+    strip: Option<Strip>,
+    is_tail: bool,
+}
+
+/// By kind; it is asked for every span.
+static DRAWN: LazyLock<[Drawn; 256]> = LazyLock::new(|| {
+    let is_tail = |kind| registry::kind(kind).is_some_and(|info| info.correlates_span_id.is_some());
+    std::array::from_fn(|kind| Drawn { strip: strip_of(kind as u8), is_tail: is_tail(kind as u8) })
+});
+
+/// Systems and texts that are remembered besides the maps of them, by their last bits.
+const REMEMBERED: usize = 64;
+
 struct Walk {
     scanner: Scanner,
+    drawn: &'static [Drawn; 256],
     scan: BlockScan,
     names: HashMap<NameKey, u16>,
     /// Places in the scan's items of the spans and of the instants of every slot, which are nearly all items.
     of_slot: [[usize; 256]; 2],
     /// The same of other keys.
     of_key: HashMap<Key, usize>,
+    /// Systems that were met, with the place of their items and their name.
+    systems: [Option<(u16, usize, u16)>; REMEMBERED],
+    /// Names of texts that were met.
+    texts: [Option<u16>; REMEMBERED],
     has_losses: bool,
 }
 
@@ -146,7 +172,7 @@ impl Walk {
     #[inline]
     fn span(&mut self, record: &Record<'_>, span: &SpanHead<'_>, length: i64, ordinal: u64) {
         let kind = record.kind();
-        let is_tail = registry::kind(kind).is_some_and(|info| info.correlates_span_id.is_some());
+        let Drawn { strip, is_tail } = self.drawn[usize::from(kind)];
         let flags = if span.site.is_some() { SPAN_HAS_SITE } else { 0 }
             | if span.duration < 0 { SPAN_NO_END } else { 0 }
             | if is_tail { SPAN_TAIL } else { 0 };
@@ -157,15 +183,14 @@ impl Walk {
             _ => None,
         };
         if let Some(index) = system {
-            item.name = self.name(NameKey::System { kind, index });
-            self.push(Key::System(index), item);
+            item.name = self.system(kind, index, item);
         } else if kind == id::NAMED_SPAN
             && let Some(view) = NamedSpanView::new(record)
         {
-            item.name = self.name(NameKey::Text(view.name().to_str_lossy().into_owned()));
+            item.name = self.text(view.name());
         }
         self.push(Key::Spans(record.slot()), item);
-        if let Some(strip) = strip_of(kind) {
+        if let Some(strip) = strip {
             if let Some(phase) = RuntimePhaseSpanView::new(record).and_then(|view| view.phase()) {
                 item.name = self.name(NameKey::Phase(phase.0));
             }
@@ -214,6 +239,13 @@ impl Walk {
 
     #[inline]
     fn push(&mut self, key: Key, item: Item) {
+        let place = self.place(key);
+        self.scan.items[place].1.push(item);
+    }
+
+    /// The place of a key's items.
+    #[inline]
+    fn place(&mut self, key: Key) -> usize {
         let items = &mut self.scan.items;
         let place = match key {
             Key::Spans(slot) => &mut self.of_slot[0][usize::from(slot)],
@@ -224,7 +256,45 @@ impl Walk {
             *place = items.len();
             items.push((key, Vec::with_capacity(FIRST_ITEMS)));
         }
-        items[*place].1.push(item);
+        *place
+    }
+
+    /// Adds a span to the lane of its system; gives its name.
+    #[inline]
+    fn system(&mut self, kind: u8, index: u16, item: Item) -> u16 {
+        let remembered = usize::from(index) % REMEMBERED;
+        let (place, name) = match self.systems[remembered] {
+            Some((of, place, name)) if of == index => (place, name),
+            _ => {
+                let name = self.name(NameKey::System { kind, index });
+                let place = self.place(Key::System(index));
+                self.systems[remembered] = Some((index, place, name));
+                (place, name)
+            }
+        };
+        self.scan.items[place].1.push(Item { name, ..item });
+        name
+    }
+
+    /// The name of a text.
+    #[inline]
+    fn text(&mut self, text: Text<'_>) -> u16 {
+        let bytes = text.0;
+        let ends = bytes
+            .first()
+            .zip(bytes.last())
+            .map_or(0, |(first, last)| usize::from(*first) * 7 + usize::from(*last));
+        let remembered = (bytes.len() * 31 + ends) % REMEMBERED;
+        let is_it = |id: &u16| {
+            let name = self.scan.names.get(usize::from(*id - FIRST_DYNAMIC));
+            matches!(name, Some(NameKey::Text(of)) if of.as_bytes() == bytes)
+        };
+        if let Some(id) = self.texts[remembered].filter(is_it) {
+            return id;
+        }
+        let id = self.name(NameKey::Text(text.to_str_lossy().into_owned()));
+        self.texts[remembered] = Some(id);
+        id
     }
 
     fn snapshot(&mut self, record: &Record<'_>, item: Item) {

@@ -1,7 +1,7 @@
 //! The values of one gauge over time, with their extremes by level of detail and over the whole trace.
 
 use super::group::{self, Entry, GROUP_ENTRIES, GroupHead, GroupReader};
-use super::packed::{self, unzigzag, zigzag};
+use super::packed::{Packer, Unpacker, unzigzag, zigzag};
 use super::pyramid::LevelHead;
 use super::store::{Piece, Pieces, Store, StoreWriter, damaged};
 use super::time::TimeBase;
@@ -223,24 +223,18 @@ impl LevelWriter {
 }
 
 fn write_level(envelopes: &[Envelope], store: &StoreWriter) -> io::Result<Piece> {
-    let mut bytes = Vec::new();
-    let mut column = Vec::with_capacity(envelopes.len());
-    let mut put = |value: &mut dyn FnMut(&Envelope) -> u64| {
-        column.clear();
-        column.extend(envelopes.iter().map(value));
-        packed::encode(&column, &mut bytes);
-    };
+    let mut columns = Packer::new(envelopes, 8);
     let mut bucket = envelopes.first().map_or(0, |first| first.bucket);
-    put(&mut |envelope| {
+    columns.put(|envelope| {
         let gap = envelope.bucket - bucket;
         bucket = envelope.bucket;
         gap
     });
-    put(&mut |envelope| envelope.samples);
-    put(&mut |envelope| zigzag(envelope.min));
-    put(&mut |envelope| envelope.max.wrapping_sub(envelope.min) as u64);
-    put(&mut |envelope| envelope.last.wrapping_sub(envelope.min) as u64);
-    store.append(&bytes)
+    columns.put(|envelope| envelope.samples);
+    columns.put(|envelope| zigzag(envelope.min));
+    columns.put(|envelope| envelope.max.wrapping_sub(envelope.min) as u64);
+    columns.put(|envelope| envelope.last.wrapping_sub(envelope.min) as u64);
+    store.append(&columns.finish())
 }
 
 fn read_level(store: &Store, head: &LevelHead, bytes: &mut Vec<u8>) -> io::Result<Vec<Envelope>> {
@@ -249,21 +243,16 @@ fn read_level(store: &Store, head: &LevelHead, bytes: &mut Vec<u8>) -> io::Resul
     }
     store.read(head.piece, bytes)?;
     let mut envelopes = vec![Envelope::default(); head.count as usize];
-    let mut rest = bytes.as_slice();
-    let mut column = Vec::new();
-    let mut take = |set: &mut dyn FnMut(&mut Envelope, u64)| {
-        rest = packed::decode(rest, envelopes.len(), &mut column).map_err(|_| damaged())?;
-        envelopes.iter_mut().zip(&column).for_each(|(envelope, value)| set(envelope, *value));
-        Ok::<_, io::Error>(())
-    };
+    let (items, mut column) = (&mut envelopes, Vec::new());
+    let mut columns = Unpacker::new(bytes, &mut column);
     let mut bucket = head.first_bucket;
-    take(&mut |envelope, gap| {
+    columns.take(items, |envelope, gap| {
         bucket = bucket.wrapping_add(gap);
         envelope.bucket = bucket;
     })?;
-    take(&mut |envelope, samples| envelope.samples = samples)?;
-    take(&mut |envelope, min| envelope.min = unzigzag(min))?;
-    take(&mut |envelope, above| envelope.max = envelope.min.wrapping_add(above as i64))?;
-    take(&mut |envelope, above| envelope.last = envelope.min.wrapping_add(above as i64))?;
+    columns.take(items, |envelope, samples| envelope.samples = samples)?;
+    columns.take(items, |envelope, min| envelope.min = unzigzag(min))?;
+    columns.take(items, |envelope, above| envelope.max = envelope.min.wrapping_add(above as i64))?;
+    columns.take(items, |envelope, above| envelope.last = envelope.min.wrapping_add(above as i64))?;
     Ok(envelopes)
 }

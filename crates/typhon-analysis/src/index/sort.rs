@@ -5,8 +5,8 @@
 //! runs hardly overlap, and merging them is little more than reading one after the other.
 
 use super::item::{Item, Key};
-use super::packed::{self, unzigzag, zigzag};
-use super::store::{Piece, Pieces, Store, StoreWriter, damaged};
+use super::packed::{Packer, Unpacker, unzigzag, zigzag};
+use super::store::{Piece, Pieces, Store, StoreWriter};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -41,9 +41,9 @@ impl Sorter {
     ///
     /// # Errors
     /// When the temporary file cannot be written.
-    pub(crate) fn extend(&mut self, key: Key, items: Vec<Item>) -> io::Result<()> {
+    pub(crate) fn extend(&mut self, key: Key, items: impl ExactSizeIterator<Item = Item>) -> io::Result<()> {
         self.waiting += items.len();
-        self.pending.entry(key).or_default().extend_from_slice(&items);
+        self.pending.entry(key).or_default().extend(items);
         if self.waiting >= self.waiting_max { self.spill() } else { Ok(()) }
     }
 
@@ -52,12 +52,15 @@ impl Sorter {
             Some(spill) => spill,
             none => none.insert(StoreWriter::to_file(tempfile::tempfile()?, 0)?),
         };
-        let write_run = |_: Key, mut items: Vec<Item>| {
-            items.sort_by(Item::compare);
+        let write_run = |waiting: Waiting| {
+            let mut items = waiting.items;
+            sort(&mut items);
             let pieces = items.chunks(PIECE_ITEMS).map(|part| Ok((write(part, spill)?, part.len() as u32)));
             pieces.collect::<io::Result<Run>>()
         };
-        for (key, run) in for_each_key(std::mem::take(&mut self.pending).into_iter().collect(), write_run)? {
+        let pending = std::mem::take(&mut self.pending);
+        let pending = pending.into_iter().map(|(key, items)| Waiting { key, in_runs: 0, items });
+        for (key, run) in for_each_key(pending.collect(), write_run)? {
             self.runs.entry(key).or_default().push(run);
         }
         self.waiting = 0;
@@ -74,23 +77,71 @@ impl Sorter {
     }
 }
 
+/// Sorts items in the order of nesting. They are nearly sorted already: blocks are sorted by start, and only what lasted
+/// longer than a block comes late. That is taken out, sorted by itself, and put in its places from the back.
+fn sort(items: &mut [Item]) {
+    let (mut kept, mut late) = (0, Vec::new());
+    for at in 0..items.len() {
+        let item = items[at];
+        if kept > 0 && item.compare(&items[kept - 1]).is_lt() {
+            late.push(item);
+        } else {
+            items[kept] = item;
+            kept += 1;
+        }
+    }
+    late.sort_by(Item::compare);
+    let mut end = items.len();
+    for item in late.iter().rev() {
+        let from = first_after(&items[..kept], item);
+        end -= kept - from;
+        items.copy_within(from..kept, end);
+        kept = from;
+        end -= 1;
+        items[end] = *item;
+    }
+}
+
+/// The place of the first of the sorted `items` that comes after `item`, looked for from the end with growing steps.
+fn first_after(items: &[Item], item: &Item) -> usize {
+    let is_before = |other: &Item| other.compare(item).is_le();
+    let (mut end, mut step) = (items.len(), 1);
+    while end > 0 {
+        let from = end.saturating_sub(step);
+        if is_before(&items[from]) {
+            return from + items[from..end].partition_point(is_before);
+        }
+        (end, step) = (from, 2 * step);
+    }
+    0
+}
+
+/// The items of a key that wait in memory.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) key: Key,
+    pub(crate) items: Vec<Item>,
+    /// How many more are in runs.
+    in_runs: u64,
+}
+
 /// Works on the items of every key, on as many threads as the machine has.
 ///
 /// # Errors
 /// What `work` returns.
 pub(crate) fn for_each_key<R: Send>(
-    mut keys: Vec<(Key, Vec<Item>)>,
-    work: impl Fn(Key, Vec<Item>) -> io::Result<R> + Sync,
+    mut keys: Vec<Waiting>,
+    work: impl Fn(Waiting) -> io::Result<R> + Sync,
 ) -> io::Result<BTreeMap<Key, R>> {
-    // The largest come first, so that none of them is alone at the end; it is a guess for keys with runs.
-    keys.sort_by_key(|(_, items)| items.len());
+    // The largest come first, so that none of them is alone at the end.
+    keys.sort_by_key(|waiting| waiting.in_runs + waiting.items.len() as u64);
     let threads = thread::available_parallelism().map_or(1, |count| count.get()).min(keys.len().max(1));
     let queue = Mutex::new(keys);
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let run = || {
         let mut done = Vec::new();
-        while let Some((key, items)) = next() {
-            done.push((key, work(key, items)?));
+        while let Some(waiting) = next() {
+            done.push((waiting.key, work(waiting)?));
         }
         Ok::<_, io::Error>(done)
     };
@@ -116,27 +167,26 @@ pub(crate) struct Sorted {
 
 impl Sorted {
     /// The keys that have items, in order, each with what waits for it in memory.
-    pub(crate) fn take_pending(&mut self) -> Vec<(Key, Vec<Item>)> {
-        let mut keys: BTreeMap<Key, Vec<Item>> = self.runs.keys().map(|key| (*key, Vec::new())).collect();
-        keys.append(&mut self.pending);
-        keys.into_iter().collect()
+    pub(crate) fn take_pending(&mut self) -> Vec<Waiting> {
+        let count = |runs: &Vec<Run>| runs.iter().flatten().map(|(_, count)| u64::from(*count)).sum();
+        let runs = self.runs.iter();
+        let mut keys: BTreeMap<Key, Waiting> = runs
+            .map(|(key, runs)| (*key, Waiting { key: *key, items: Vec::new(), in_runs: count(runs) }))
+            .collect();
+        for (key, items) in std::mem::take(&mut self.pending) {
+            keys.entry(key).or_insert(Waiting { key, items: Vec::new(), in_runs: 0 }).items = items;
+        }
+        keys.into_values().collect()
     }
 
     /// The items of a key in order of nesting.
-    pub(crate) fn merge(&self, key: Key, mut pending: Vec<Item>) -> Merge<'_> {
-        pending.sort_by(Item::compare);
+    pub(crate) fn merge(&self, Waiting { key, items: mut held, .. }: Waiting) -> Merge<'_> {
+        sort(&mut held);
         let runs = self.runs.get(&key).map_or(&[][..], Vec::as_slice);
         let mut sources: Vec<Source<'_>> =
             runs.iter().map(|run| Source { rest: run, ..Source::default() }).collect();
-        pending.reverse();
-        sources.push(Source { rest: &[], held: pending });
-        Merge {
-            spill: self.spill.as_ref(),
-            sources,
-            current: None,
-            next_best: None,
-            scratch: Default::default(),
-        }
+        sources.push(Source { held, ..Source::default() });
+        Merge { spill: self.spill.as_ref(), sources, scratch: Default::default() }
     }
 }
 
@@ -144,95 +194,97 @@ impl Sorted {
 #[derive(Debug, Default)]
 struct Source<'s> {
     rest: &'s [(Piece, u32)],
-    /// Last first.
     held: Vec<Item>,
+    /// How many of those are gone.
+    taken: usize,
+}
+
+impl Source<'_> {
+    fn first(&self) -> Option<&Item> {
+        self.held.get(self.taken)
+    }
 }
 
 /// Merges runs.
 pub(crate) struct Merge<'s> {
     spill: Option<&'s Store>,
     sources: Vec<Source<'s>>,
-    /// The source that is being read: it holds the smallest item.
-    current: Option<usize>,
-    /// The smallest item of the other sources.
-    next_best: Option<Item>,
     scratch: (Vec<u8>, Vec<u64>),
 }
 
 impl Merge<'_> {
     /// Makes sure that a source holds an item, if it has any left.
     fn fill(&mut self, source: usize) -> io::Result<()> {
-        let Source { rest, held } = &mut self.sources[source];
-        if held.is_empty()
+        let Source { rest, held, taken } = &mut self.sources[source];
+        if *taken == held.len()
             && let (Some(((piece, count), after)), Some(spill)) = (rest.split_first(), self.spill)
         {
             read(*piece, *count, spill, &mut self.scratch, held)?;
-            *rest = after;
+            (*rest, *taken) = (after, 0);
         }
         Ok(())
     }
 
-    fn choose(&mut self) -> io::Result<()> {
-        (self.current, self.next_best) = (None, None);
-        let mut best: Option<Item> = None;
+    /// The source that holds the smallest item, and the smallest item of the others.
+    fn choose(&mut self) -> io::Result<(Option<usize>, Option<Item>)> {
+        let (mut chosen, mut best, mut next_best): (_, Option<Item>, Option<Item>) = (None, None, None);
         for source in 0..self.sources.len() {
             self.fill(source)?;
-            let Some(first) = self.sources[source].held.last().copied() else { continue };
+            let Some(first) = self.sources[source].first().copied() else { continue };
             if best.is_none_or(|best| first.compare(&best).is_lt()) {
-                self.next_best = best;
-                (best, self.current) = (Some(first), Some(source));
-            } else if self.next_best.is_none_or(|next| first.compare(&next).is_lt()) {
-                self.next_best = Some(first);
+                next_best = best;
+                (best, chosen) = (Some(first), Some(source));
+            } else if next_best.is_none_or(|next| first.compare(&next).is_lt()) {
+                next_best = Some(first);
             }
         }
-        Ok(())
+        Ok((chosen, next_best))
     }
 
-    fn step(&mut self) -> io::Result<Option<Item>> {
-        if self.current.is_none() {
-            self.choose()?;
-        }
-        let Some(current) = self.current else { return Ok(None) };
-        let item = self.sources[current].held.pop();
-        self.fill(current)?;
-        let is_still_best = match (self.sources[current].held.last(), &self.next_best) {
-            (Some(next), Some(other)) => next.compare(other).is_lt(),
-            (Some(_), None) => true,
-            (None, _) => false,
+    /// The next item.
+    ///
+    /// # Errors
+    /// When a run cannot be read.
+    pub(crate) fn first(&mut self) -> io::Result<Option<Item>> {
+        let (chosen, _) = self.choose()?;
+        Ok(chosen.and_then(|source| self.sources[source].first().copied()))
+    }
+
+    /// The next items, as many as come one after the other, that start before `until`. None at the end.
+    ///
+    /// # Errors
+    /// When a run cannot be read.
+    pub(crate) fn next_part(&mut self, until: Option<i64>) -> io::Result<&[Item]> {
+        let (Some(chosen), next_best) = self.choose()? else { return Ok(&[]) };
+        let Source { held, taken, .. } = &mut self.sources[chosen];
+        let from = *taken;
+        let belongs = |item: &Item| {
+            let is_first = next_best.is_none_or(|other| item.compare(&other).is_lt());
+            is_first && until.is_none_or(|until| item.start < until)
         };
-        if !is_still_best {
-            self.current = None;
-        }
-        Ok(item)
-    }
-}
-
-impl Iterator for Merge<'_> {
-    type Item = io::Result<Item>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.step().transpose()
+        let left = &held[from..];
+        let count = if left.last().is_some_and(belongs) { left.len() } else { left.partition_point(belongs) };
+        // Equal items come from the same record, so it does not matter which of them is first.
+        let is_equal = count == 0 && until.is_none_or(|until| left[0].start < until);
+        *taken += count + usize::from(is_equal);
+        Ok(&held[from..*taken])
     }
 }
 
 fn write(items: &[Item], spill: &StoreWriter) -> io::Result<Piece> {
-    let mut bytes = Vec::with_capacity(items.len() * 16);
-    let mut column = Vec::with_capacity(items.len());
-    let mut put = |value: &mut dyn FnMut(&Item) -> u64| {
-        column.clear();
-        column.extend(items.iter().map(value));
-        packed::encode(&column, &mut bytes);
-    };
+    let mut columns = Packer::new(items, 16);
     let (mut start, mut ordinal, mut span_id) = (0i64, 0u64, 0u64);
-    put(&mut |item| zigzag(item.start.wrapping_sub(std::mem::replace(&mut start, item.start))));
-    put(&mut |item| zigzag(item.length));
-    put(&mut |item| u64::from(item.name) | u64::from(item.flags) << 16);
-    put(&mut |item| zigzag(item.ordinal.wrapping_sub(std::mem::replace(&mut ordinal, item.ordinal)) as i64));
-    put(&mut |item| zigzag(item.span_id.wrapping_sub(std::mem::replace(&mut span_id, item.span_id)) as i64));
-    spill.append(&bytes)
+    columns.put(|item| zigzag(item.start.wrapping_sub(std::mem::replace(&mut start, item.start))));
+    columns.put(|item| zigzag(item.length));
+    columns.put(|item| u64::from(item.name) | u64::from(item.flags) << 16);
+    columns
+        .put(|item| zigzag(item.ordinal.wrapping_sub(std::mem::replace(&mut ordinal, item.ordinal)) as i64));
+    columns
+        .put(|item| zigzag(item.span_id.wrapping_sub(std::mem::replace(&mut span_id, item.span_id)) as i64));
+    spill.append(&columns.finish())
 }
 
-/// Reads a piece of a run, the last item first.
+/// Reads a piece of a run.
 fn read(
     piece: Piece,
     count: u32,
@@ -244,28 +296,22 @@ fn read(
     let empty = Item { start: 0, length: 0, span_id: 0, ordinal: 0, name: 0, flags: 0 };
     items.clear();
     items.resize(count as usize, empty);
-    let mut rest = bytes.as_slice();
-    let mut take = |set: &mut dyn FnMut(&mut Item, u64)| {
-        rest = packed::decode(rest, items.len(), column).map_err(|_| damaged())?;
-        items.iter_mut().zip(column.iter()).for_each(|(item, value)| set(item, *value));
-        Ok::<_, io::Error>(())
-    };
+    let mut columns = Unpacker::new(bytes, column);
     let (mut start, mut ordinal, mut span_id) = (0i64, 0u64, 0u64);
-    take(&mut |item, step| {
+    columns.take(items, |item, step| {
         start = start.wrapping_add(unzigzag(step));
         item.start = start;
     })?;
-    take(&mut |item, length| item.length = unzigzag(length))?;
-    take(&mut |item, packed| (item.name, item.flags) = (packed as u16, (packed >> 16) as u8))?;
-    take(&mut |item, step| {
+    columns.take(items, |item, length| item.length = unzigzag(length))?;
+    columns.take(items, |item, packed| (item.name, item.flags) = (packed as u16, (packed >> 16) as u8))?;
+    columns.take(items, |item, step| {
         ordinal = ordinal.wrapping_add(unzigzag(step) as u64);
         item.ordinal = ordinal;
     })?;
-    take(&mut |item, step| {
+    columns.take(items, |item, step| {
         span_id = span_id.wrapping_add(unzigzag(step) as u64);
         item.span_id = span_id;
     })?;
-    items.reverse();
     Ok(())
 }
 
@@ -289,21 +335,45 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn items_that_come_late_find_their_place(items in items()) {
+            let mut items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
+            let mut expected = items.clone();
+            expected.sort_by(Item::compare);
+            sort(&mut items);
+            prop_assert_eq!(items, expected);
+        }
+    }
+
+    proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
         fn what_was_spilled_comes_back_in_order(items in items()) {
             for memory_bytes in [0, usize::MAX] {
                 let mut sorter = Sorter::new(memory_bytes);
                 for (key, item) in &items {
-                    sorter.extend(*key, vec![*item]).expect("writes");
+                    sorter.extend(*key, std::iter::once(*item)).expect("writes");
                 }
                 let mut sorted = sorter.finish().expect("writes");
-                for (key, pending) in sorted.take_pending() {
+                for waiting in sorted.take_pending() {
+                    let key = waiting.key;
                     let mut expected: Vec<Item> =
                         items.iter().filter(|(of, _)| *of == key).map(|(_, item)| *item).collect();
                     expected.sort_by(Item::compare);
-                    let merged: io::Result<Vec<Item>> = sorted.merge(key, pending).collect();
-                    prop_assert_eq!(merged.expect("reads"), expected);
+                    let (mut merge, mut merged) = (sorted.merge(waiting), Vec::new());
+                    // In two halves, as if the thread of the slot had changed.
+                    for until in [Some(25), None] {
+                        loop {
+                            let part = merge.next_part(until).expect("reads");
+                            if part.is_empty() {
+                                break;
+                            }
+                            merged.extend_from_slice(part);
+                        }
+                        let all_before = merged.iter().all(|item| until.is_none_or(|until| item.start < until));
+                        prop_assert!(all_before);
+                    }
+                    prop_assert_eq!(merged, expected);
                 }
             }
         }

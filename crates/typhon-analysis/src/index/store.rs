@@ -1,5 +1,6 @@
 //! Where the packed bytes of an index are: in memory, or in a file that is read in pieces.
 
+use super::packed::Malformed;
 use crate::session::memory::{Held, Pool};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -73,6 +74,12 @@ pub(crate) fn crc_matches(found: u32, stated: u32) -> bool {
 /// The index is not what was written.
 pub(crate) fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the index is damaged")
+}
+
+impl From<Malformed> for io::Error {
+    fn from(_: Malformed) -> Self {
+        damaged()
+    }
 }
 
 /// Memory is taken in steps of so much.
