@@ -18,7 +18,7 @@ fn host(home: &Home, is_concurrent: bool, environment: &[(&str, &str)]) -> Progr
     let config = home.runtime_config(NET_8, &format!(r#""System.GC.Concurrent":{is_concurrent},"#));
     let mut environment = environment.to_vec();
     environment.push((CONFIG, config.to_str().unwrap()));
-    let program = home.child(HOST, "self", &environment);
+    let mut program = home.child(HOST, "self", &environment);
     program.says("ready");
     program
 }

@@ -1,10 +1,11 @@
 //! Children and .NET programs: how they are started, what they say, and what they are told.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Makes this program a child; the value is its role.
 pub(crate) const ROLE: &str = "TEST_ROLE";
@@ -158,14 +159,41 @@ impl Program {
 
     /// The rest of its next line on standard output that begins so.
     #[track_caller]
-    pub(crate) fn says(&self, start: &str) -> String {
-        wait_for(&self.said, start)
+    pub(crate) fn says(&mut self, start: &str) -> String {
+        wait_for(&self.said, start).unwrap_or_else(|silence| self.explain(&silence))
+    }
+
+    /// Like [`Self::says`], but its death by a signal is an answer too.
+    #[track_caller]
+    pub(crate) fn says_unless_killed(&mut self, start: &str) -> Result<String, ExitStatus> {
+        wait_for(&self.said, start).or_else(|silence| match self.end() {
+            Some(status) if status.signal().is_some() => Err(status),
+            _ => self.explain(&silence),
+        })
     }
 
     /// The rest of its next line on standard error that has this in it.
     #[track_caller]
-    pub(crate) fn notes(&self, part: &str) -> String {
-        wait_for(&self.noted, part)
+    pub(crate) fn notes(&mut self, part: &str) -> String {
+        wait_for(&self.noted, part).unwrap_or_else(|silence| self.explain(&silence))
+    }
+
+    /// Panics with what is known of a program that does not say what a test waits for.
+    #[track_caller]
+    fn explain(&mut self, silence: &str) -> ! {
+        let end = self.end();
+        let rest: Vec<String> = self.said.try_iter().chain(self.noted.try_iter()).collect();
+        panic!("{silence}; its end: {end:?}; what else it said: {rest:#?}");
+    }
+
+    /// How it ended, if it did.
+    fn end(&mut self) -> Option<ExitStatus> {
+        // Its output closes a moment before it can be waited for.
+        let deadline = Instant::now() + Duration::from_secs(2);
+        while self.child.try_wait().unwrap().is_none() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.child.try_wait().unwrap()
     }
 
     /// Ends it without a chance to do anything.
@@ -201,16 +229,16 @@ fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-#[track_caller]
-fn wait_for(lines: &Receiver<String>, part: &str) -> String {
+/// The rest of the next line with this part; otherwise what was said instead.
+fn wait_for(lines: &Receiver<String>, part: &str) -> Result<String, String> {
     let mut seen = Vec::new();
     loop {
         match lines.recv_timeout(PATIENCE) {
             Ok(line) => match line.split_once(part) {
-                Some((_, rest)) => return rest.to_owned(),
+                Some((_, rest)) => return Ok(rest.to_owned()),
                 None => seen.push(line),
             },
-            Err(error) => panic!("{part:?} was not said ({error}), but {seen:#?}"),
+            Err(error) => return Err(format!("{part:?} was not said ({error}), but {seen:#?}")),
         }
     }
 }
