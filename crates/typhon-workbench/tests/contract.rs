@@ -97,6 +97,7 @@ fn answers_look_as_the_document_says() {
         ),
         ("GET …/event/11.204/children", format!("/sessions/1/event/{event}/children")),
         ("GET …/event/11.204/siblings", format!("/sessions/1/event/{event}/siblings")),
+        ("GET …/event/11.204/links", format!("/sessions/1/event/{event}/links")),
         ("GET …/nearest", format!("/sessions/1/nearest?lane={}&row=0&atNs=5", place["lane"])),
         ("GET …/stats", "/sessions/1/stats?by=name".to_owned()),
         ("GET …/histogram", "/sessions/1/histogram?by=name&key=SchedulerWorkerBetweenTick".to_owned()),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use typhon_analysis::index::{EventId, Tick};
-use typhon_analysis::session::{FieldValue, FieldView, Place, RelatedSpan, Session};
+use typhon_analysis::session::{FieldValue, FieldView, LinkReason, Place, RelatedSpan, Session};
 use typhon_trace::event::{Evaluator, Gauge, GaugeValue};
 use typhon_trace::registry::{self, FieldType, KindInfo};
 use typhon_trace::tables::Tables;
@@ -196,6 +196,7 @@ fn field_view(field: &FieldView, kind: Option<&KindInfo>, tables: &Tables) -> Va
         "unit": unit,
         "value": field.value.as_ref().map(|value| value_json(value, info.map(|info| info.ty))),
         "valueName": field.value_name.map(str::to_owned).or_else(of_table),
+        "isTableId": table_of(field.name).is_some(),
         "ns": field.ns,
         "note": note.or(sentinel),
     })
@@ -213,18 +214,36 @@ fn name_of_id(field: &str, value: &FieldValue, tables: &Tables) -> Option<String
         _ => return None,
     };
     let small = || u16::try_from(id).ok();
-    let name = match field {
-        "systemIdx" | "sysIdx" | "systemIndex" | "ownerSystemIdx" | "fromSysIdx" | "toSysIdx"
-        | "completingSysIdx" => tables.system_name(small()?)?,
-        "archetypeId" | "archetypeTypeId" => tables.archetype_name(small()?)?,
-        "componentTypeId" | "targetComponentType" => tables.component_type_name(i32::try_from(id).ok()?)?,
-        "queueId" => {
+    let name = match table_of(field)? {
+        Table::Systems => tables.system_name(small()?)?,
+        Table::Archetypes => tables.archetype_name(small()?)?,
+        Table::ComponentTypes => tables.component_type_name(i32::try_from(id).ok()?)?,
+        Table::EventQueues => {
             let queue = small()?;
             tables.event_queues.iter().rfind(|entry| entry.queue_index == queue)?.name.as_str()
         }
-        _ => return None,
     };
     Some(name.to_owned())
+}
+
+/// A table of the trace that gives ids a name.
+enum Table {
+    Systems,
+    Archetypes,
+    ComponentTypes,
+    EventQueues,
+}
+
+/// The table that the ids of a field are of.
+fn table_of(field: &str) -> Option<Table> {
+    Some(match field {
+        "systemIdx" | "sysIdx" | "systemIndex" | "ownerSystemIdx" | "fromSysIdx" | "toSysIdx"
+        | "completingSysIdx" => Table::Systems,
+        "archetypeId" | "archetypeTypeId" => Table::Archetypes,
+        "componentTypeId" | "targetComponentType" => Table::ComponentTypes,
+        "queueId" => Table::EventQueues,
+        _ => return None,
+    })
 }
 
 /// Numbers that JavaScript cannot hold are strings, by type, so that a field is always of one sort.
@@ -308,6 +327,32 @@ pub(crate) async fn siblings(
             "equal": siblings.equal,
             "percentile": siblings.percentile(),
         }))
+    })
+    .await
+}
+
+pub(crate) async fn links(
+    State(app): State<Arc<App>>,
+    Path((id, event)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let event = event_id(&event)?;
+    from_session(&app, &id, Weight::Light, move |opened, cancel| {
+        let found = opened.session.links(event, cancel)?;
+        let links: Vec<Value> = found
+            .links
+            .iter()
+            .map(|link| {
+                let reason = match link.reason {
+                    LinkReason::Ready => "ready",
+                    LinkReason::Dependency => "dependency",
+                    LinkReason::Schedule => "schedule",
+                    LinkReason::Durability => "durability",
+                    LinkReason::Completion => "completion",
+                };
+                json!({ "reason": reason, "from": SpanRef::of(&link.from), "to": SpanRef::of(&link.to) })
+            })
+            .collect();
+        Ok(json!({ "schema": "typhon.links/1", "isCut": found.is_cut, "links": links }))
     })
     .await
 }

@@ -52,6 +52,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/event/{event}", get(event::by_id))
         .route("/event/{event}/children", get(event::children))
         .route("/event/{event}/siblings", get(event::siblings))
+        .route("/event/{event}/links", get(event::links))
         .route("/row/{lane}/{row}/{index}", get(event::by_place))
         .route("/nearest", get(event::nearest))
         .route("/stats", get(stats::table))
