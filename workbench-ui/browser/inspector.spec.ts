@@ -1,5 +1,5 @@
 import { bytes, count, duration } from "../src/format";
-import { drawn, expect, open, test } from "./page";
+import { asked, drawn, expect, open, test } from "./page";
 import { dump } from "./traces";
 
 /** The lines of a section: label to text. */
@@ -126,6 +126,31 @@ test("several selected events are added up", async ({ page }) => {
   await page.keyboard.up("Shift");
   await expect(page.locator(".several h2")).toHaveText("2 selected");
   await expect(page.getByRole("grid", { name: "Selected events" })).toHaveAttribute("aria-rowcount", "3");
+});
+
+test("fields of several selected spans: sums, ends, and the time for one of what they count", async ({ page }) => {
+  const all = dump("anthill", "--where", "name=EcsQueryExecute", "--ticks", "8..10");
+  const [first, second] = all;
+  await open(page, "anthill", `e=${first.event}`);
+  const middle = async (event: string) => {
+    const { place } = await asked(page, "anthill", `event/${event}`);
+    const bar = await page.evaluate((at) => window.__typhon?.visibleEntries().find(({ lane, row, index, isAggregate }) => !isAggregate && lane === at.lane && row === at.row && index === at.index), place);
+    return { x: (bar?.x ?? 0) + (bar?.w ?? 0) / 2, y: (bar?.y ?? 0) + 8 };
+  };
+  const { zeroNs } = (await asked(page, "anthill", "meta")).time;
+  const [fromNs, toNs] = [first.ts - zeroNs, second.ts + second.dur - zeroNs];
+  await open(page, "anthill", `t=${fromNs - 1000}..${toNs + 1000}&e=${first.event}`);
+  const at = await middle(second.event);
+  await page.keyboard.down("Shift");
+  await page.mouse.click(at.x, at.y);
+  await page.keyboard.up("Shift");
+  await expect(page.locator(".several h2")).toHaveText("2 selected");
+  const row = page.locator(".field-sums tr", { hasText: "resultCount" });
+  const values = [first, second].map(({ fields }) => fields.resultCount);
+  const sum = values.reduce((total, value) => total + value, 0);
+  await expect(row.locator("td")).toHaveText([count(sum), count(sum / 2), count(Math.min(...values)), count(Math.max(...values)), duration((first.dur + second.dur) / sum)]);
+  // What is an id or the name of a value is not added up.
+  await expect(page.locator(".field-sums tbody th")).toHaveText(["resultCount"]);
 });
 
 test("sizes have their unit", async ({ page }) => {

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import AxeBuilder from "@axe-core/playwright";
 import { type Locator, type Page, expect, test as base } from "@playwright/test";
-import { STATE, TRACES, type Trace } from "./traces";
+import { type Document, STATE, TRACES, type Trace } from "./traces";
 
 declare global {
   interface Window {
@@ -69,6 +69,63 @@ export async function drawn(page: Page): Promise<void> {
     { polling: "raf" },
   );
   await expect(page.locator(".busy-line")).toHaveCount(0);
+}
+
+/** Colours of the canvas at points of the page, and the system's own. */
+export async function pixels(page: Page, points: readonly { x: number; y: number }[], of = ".tl-canvas"): Promise<{ at: string[]; canvas: string; text: string }> {
+  return page.evaluate(([all, selector]) => {
+    const canvas = document.querySelector<HTMLCanvasElement>(selector);
+    const context = canvas?.getContext("2d");
+    const { left, top } = canvas?.getBoundingClientRect() ?? { left: 0, top: 0 };
+    const hex = (parts: ArrayLike<number>) => [0, 1, 2].map((at) => (parts[at] ?? 0).toString(16).padStart(2, "0")).join("");
+    const probe = document.body.appendChild(document.createElement("i"));
+    const system = (keyword: string) => {
+      probe.style.color = keyword;
+      return hex((getComputedStyle(probe).color.match(/\d+/g) ?? []).map(Number));
+    };
+    const ratio = devicePixelRatio;
+    const at = all.map(({ x, y }) => hex(context?.getImageData(Math.floor((x - left) * ratio), Math.floor((y - top) * ratio), 1, 1).data ?? []));
+    const found = { at, canvas: system("Canvas"), text: system("CanvasText") };
+    probe.remove();
+    return found;
+  }, [points, of] as const);
+}
+
+/** A colour of the page's tokens, as {@link pixels} gives colours. */
+export async function token(page: Page, name: string): Promise<string> {
+  const value = await page.evaluate((of) => getComputedStyle(document.documentElement).getPropertyValue(of).trim(), `--${name}`);
+  const digits = value.replace("#", "").toLowerCase();
+  return digits.length === 3 ? [...digits].map((digit) => digit + digit).join("") : digits.slice(0, 6);
+}
+
+/** Colours from one point to another, a CSS pixel apart. */
+export async function line(page: Page, from: { x: number; y: number }, to: { x: number; y: number }, of = ".tl-canvas"): Promise<string[]> {
+  const steps = Math.round(Math.max(Math.abs(to.x - from.x), Math.abs(to.y - from.y)));
+  const points = Array.from({ length: steps }, (_, at) => ({ x: from.x + ((to.x - from.x) * at) / steps, y: from.y + ((to.y - from.y) * at) / steps }));
+  return (await pixels(page, points, of)).at;
+}
+
+/** A document of the server about the session of a trace. */
+export async function asked(page: Page, trace: Trace, path: string): Promise<Document> {
+  return page.evaluate(
+    async (address) => (await fetch(address, { headers: { Authorization: `Bearer ${sessionStorage.getItem("typhon-token")}` } })).json(),
+    `/api/v1/sessions/${TRACES.indexOf(trace) + 1}/${path}`,
+  );
+}
+
+/** Where the tracks of the timeline are on the page; of one by the beginning of its key. */
+export async function trackOf(page: Page, key: string): Promise<{ key: string; x: number; y: number; width: number; height: number }> {
+  const found = (await page.evaluate(() => window.__typhon?.tracks() ?? [])).find((track) => track.key.startsWith(key));
+  if (found === undefined) throw new Error(`no track ${key}`);
+  return found;
+}
+
+/** Where a moment of the session's axis is on the page. */
+export async function xOf(page: Page, ns: number): Promise<number> {
+  const { x, width } = await trackOf(page, "");
+  const shown = await page.evaluate(() => window.__typhon?.window());
+  if (!shown) throw new Error("nothing is drawn");
+  return x + ((ns - shown.fromNs) / (shown.toNs - shown.fromNs)) * width;
 }
 
 /** The window in the timeline's head holds a tick. */

@@ -6,9 +6,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
-import { drawn, open, openAt, test } from "./page";
+import { asked, drawn, open, openAt, test } from "./page";
 import { serve } from "./setup";
-import { ROOT, WORK, json, typhon } from "./traces";
+import { ROOT, WORK, dump, json, typhon } from "./traces";
 
 const FOLDER = join(ROOT, "docs/workbench");
 
@@ -29,7 +29,7 @@ async function draw(page: Page, name: string): Promise<void> {
     const surface = document.createElement("canvas");
     [surface.width, surface.height] = [image.naturalWidth, image.naturalHeight];
     surface.getContext("2d")?.drawImage(image, 0, 0);
-    return surface.toDataURL("image/webp", 0.75).split(",")[1] ?? "";
+    return surface.toDataURL("image/webp", 0.7).split(",")[1] ?? "";
   }, png);
   await canvas.close();
   mkdirSync(FOLDER, { recursive: true });
@@ -59,8 +59,6 @@ test("pictures", async ({ page }) => {
   await page.evaluate((event) => (location.hash = `${location.hash.replace(/^#/, "")}&e=${event}`), longest.event);
   await page.locator(`.inspector[data-event="${longest.event}"]`).waitFor();
   await draw(page, "3-inspector");
-  await page.getByRole("tab", { name: "Collections" }).click();
-  await draw(page, "4-collections");
   await page.getByRole("tab", { name: "Ticks", exact: true }).click();
   await choose(page, "light theme");
   await page.keyboard.press("0");
@@ -68,6 +66,14 @@ test("pictures", async ({ page }) => {
   await choose(page, "dark theme");
   server.removeAllListeners("exit");
   server.kill("SIGTERM");
+  // Recordings of the reference engine and of a .NET program.
+  await open(page, "gc");
+  await page.getByRole("tab", { name: "Collections" }).click();
+  const [pause] = dump("gc", "--kind", "GcSuspension", "--sort", "dur", "--limit", "1");
+  const { time } = await asked(page, "gc", "meta");
+  const at = pause.ts - time.zeroNs;
+  await open(page, "gc", `t=${Math.max(Math.round(at - 4 * pause.dur), 0)}..${Math.round(at + 8 * pause.dur)}&v=inspector,collections`);
+  await draw(page, "4-collections");
   await open(page, "anthill");
   await page.getByRole("textbox", { name: "Search spans, fields, ticks" }).fill("name=SpiderUpdate dur>100us");
   await page.getByRole("button", { name: "List" }).click();
@@ -76,4 +82,14 @@ test("pictures", async ({ page }) => {
   await page.keyboard.press("Control+KeyK");
   await page.keyboard.type("tick");
   await draw(page, "7-palette");
+  await page.keyboard.press("Escape");
+  await open(page, "cut", "v=notices,statistics");
+  await draw(page, "8-cut-file");
+  // The view of the design's pictures.
+  for (const theme of ["dark", "light"]) {
+    await open(page, "anthill", "t=1332409000..1368409000&e=118.84&v=inspector,statistics");
+    await choose(page, `${theme} theme`);
+    await draw(page, `9-anthill-${theme}`);
+  }
+  await choose(page, "dark theme");
 });

@@ -1,29 +1,8 @@
-import type { Page } from "@playwright/test";
 import { count, duration } from "../src/format";
-import { drawn, expect, open, test } from "./page";
+import { drawn, expect, open, pixels, test } from "./page";
 import { dump } from "./traces";
 
 const WINDOW = "t=1332409000..1368409000";
-
-/** Colours of the canvas at points of the page, and the system's own. */
-async function pixels(page: Page, points: { x: number; y: number }[]): Promise<{ at: string[]; canvas: string; text: string }> {
-  return page.evaluate((all) => {
-    const canvas = document.querySelector<HTMLCanvasElement>(".tl-canvas");
-    const context = canvas?.getContext("2d");
-    const { left, top } = canvas?.getBoundingClientRect() ?? { left: 0, top: 0 };
-    const hex = (parts: ArrayLike<number>) => [0, 1, 2].map((at) => (parts[at] ?? 0).toString(16).padStart(2, "0")).join("");
-    const probe = document.body.appendChild(document.createElement("i"));
-    const system = (keyword: string) => {
-      probe.style.color = keyword;
-      return hex((getComputedStyle(probe).color.match(/\d+/g) ?? []).map(Number));
-    };
-    const ratio = devicePixelRatio;
-    const at = all.map(({ x, y }) => hex(context?.getImageData(Math.floor((x - left) * ratio), Math.floor((y - top) * ratio), 1, 1).data ?? []));
-    const found = { at, canvas: system("Canvas"), text: system("CanvasText") };
-    probe.remove();
-    return found;
-  }, points);
-}
 
 test("in forced colours bars have an outline in the colour of texts", async ({ page }) => {
   await open(page, "anthill", WINDOW);

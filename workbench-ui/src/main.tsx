@@ -2,7 +2,9 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 import { report, search, selectEvent } from "./state/actions";
 import { applyLink, followAddress } from "./state/history";
+import { followLinks } from "./state/links";
 import { watchWindow } from "./state/motion";
+import { noteRecent } from "./state/recent";
 import { followSessions, socket, start } from "./state/sessions";
 import { activeId, theme } from "./state/store";
 import { startKeyboard } from "./keyboard/dispatch";
@@ -31,12 +33,16 @@ prefersDark.addEventListener("change", showTheme);
 
 const link = followAddress(target, () => location.reload());
 watchWindow();
+followLinks();
 startKeyboard();
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 void start()
   .then(() => {
-    followSessions(link, () => applyLink(link, target));
+    followSessions(link, (first) => {
+      noteRecent();
+      if (first !== null) applyLink(first, target);
+    });
     socket.connect();
   })
   .catch(report);

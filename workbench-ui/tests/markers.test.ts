@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ENTRY_FLAG } from "../src/protocol/tile";
 import type { Tile } from "../src/timeline/cache";
-import { mergedMarkers } from "../src/timeline/drawSpans";
+import { mergedMarkers } from "../src/timeline/markers";
 import { laneValueAt } from "../src/timeline/gaugePath";
 import type { PlacedBand } from "../src/timeline/scene";
 import type { Track } from "../src/timeline/tracks";

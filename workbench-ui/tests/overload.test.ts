@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { EventDetail, FieldView } from "../src/protocol/types";
 import { detectorLines, metronomeLine } from "../src/timeline/overload";
 
-const field = (name: string, value: FieldView["value"], valueName: string | null = null): FieldView => ({ name, type: "", unit: "", value, valueName, ns: null, note: null });
+const field = (name: string, value: FieldView["value"], valueName: string | null = null): FieldView => ({ name, type: "", unit: "", value, valueName, isTableId: false, ns: null, note: null });
 const detail = (fields: FieldView[], durationNs: number | null = null) => ({ fields, durationNs }) as EventDetail;
 
 describe("overload at a tick (B-9)", () => {

@@ -54,6 +54,16 @@ describe("tick overview", () => {
     expect(xOfMoment(strip, ticks, ticks.placeAt, -5)).toBe(0);
   });
 
+  it("takes the share of the width that is read (B-3)", () => {
+    const ticks = table(100, 2);
+    const strip = tickStrip(ticks, 1000, 0.5);
+    const last = strip.bars[strip.bars.length - 1];
+    expect((last?.x ?? 0) + (last?.w ?? 0)).toBeCloseTo(500);
+    expect(barAt(strip, 501)).toBeNull();
+    expect(xOfMoment(strip, ticks, ticks.placeAt, 50_500)).toBeCloseTo(252.5);
+    expect(xOfMoment(strip, ticks, ticks.placeAt, 9e9)).toBe(1000);
+  });
+
   it("has a scale that the window does not change", () => {
     expect(tickScaleNs(16e6, 22e6, 386e6)).toBe(48e6);
     expect(tickScaleNs(null, 22e6, 386e6)).toBeCloseTo(26.4e6);

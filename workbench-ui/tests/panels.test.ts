@@ -1,14 +1,37 @@
 import { describe, expect, it } from "vitest";
 import { logBins, logShare, roundScale } from "../src/panels/histogram";
+import { fieldSums } from "../src/panels/inspector/fieldSums";
 import { hexRows, shownField } from "../src/panels/inspector/fields";
 import { editDistance, nameInFilter, nearestName } from "../src/panels/nearest";
 import { headline, isLossy, notShown, repairCommand } from "../src/panels/notices";
 import { quoted } from "../src/panels/slowest";
-import type { FieldView, Notice, Notices } from "../src/protocol/types";
+import type { EventDetail, FieldView, Notice, Notices } from "../src/protocol/types";
 
-const field = (change: Partial<FieldView>): FieldView => ({ name: "n", type: "u32", unit: "", value: 1, valueName: null, ns: null, note: null, ...change });
+const field = (change: Partial<FieldView>): FieldView => ({ name: "n", type: "u32", unit: "", value: 1, valueName: null, isTableId: false, ns: null, note: null, ...change });
+
+describe("fields of several events", () => {
+  const event = (durationNs: number | null, ...fields: FieldView[]) => ({ durationNs, fields }) as EventDetail;
+  it("adds up what counts or measures, and divides the time by it", () => {
+    const sums = fieldSums([
+      event(300, field({ name: "entities", value: 10 }), field({ name: "scanMode", value: 1, valueName: "Broad" }), field({ name: "waitUs", value: 2, ns: 2000 })),
+      event(700, field({ name: "entities", value: 40 }), field({ name: "archetypeId", value: 3, isTableId: true }), field({ name: "waitUs", value: null })),
+    ]);
+    expect(sums).toEqual([
+      { name: "entities", unit: "", isTime: false, count: 2, sum: 50, min: 10, max: 40, nsPerOne: 20 },
+      { name: "waitUs", unit: "", isTime: true, count: 1, sum: 2000, min: 2000, max: 2000, nsPerOne: null },
+    ]);
+  });
+  it("divides no time where an event has none, nor by nothing", () => {
+    expect(fieldSums([event(null, field({ value: 5 }))])[0]?.nsPerOne).toBeNull();
+    expect(fieldSums([event(100, field({ value: 0 }))])[0]?.nsPerOne).toBeNull();
+  });
+});
 
 describe("fields of an event", () => {
+  it("marks ids that the tables do not have (B-24)", () => {
+    expect(shownField(field({ name: "archetypeTypeId", value: 0, isTableId: true }))).toMatchObject({ text: "0", aside: "not in the tables" });
+    expect(shownField(field({ name: "archetypeTypeId", value: 0, isTableId: true, valueName: "Ant" }))).toMatchObject({ text: "Ant", aside: "0" });
+  });
   it("shows an absent field as absent, never as 0", () => {
     const shown = shownField(field({ value: null }));
     expect(shown).toMatchObject({ text: "absent", isAbsent: true });

@@ -11,6 +11,7 @@ import { hexRows, shownField } from "./inspector/fields";
 import { eventJson } from "./inspector/copies";
 import { Actions, Links } from "./inspector/Links";
 import { Several } from "./inspector/Several";
+import { Order } from "./inspector/Order";
 import { SourceOf } from "./inspector/Source";
 import { Where } from "./inspector/Where";
 import { Swatch, nameId } from "./Name";
@@ -103,6 +104,7 @@ function Event({ answer }: { answer: Answer<EventDetail> }) {
     <article class="inspector" aria-label={visible(of.name)} data-event={of.event}>
       <Head of={of} siblings={known} />
       <Where of={of} />
+      <Order of={of} />
       <Fields of={of} />
       <Parents of={of} name={name} />
       <Children key={of.event} of={of} />

@@ -184,7 +184,7 @@ export function Statistics() {
     const scale = roundScale(Number.isFinite(least) ? least : 1, Math.max(1, ...withSpans.map(({ maxNs }) => maxNs ?? 0)));
     const histogram: Column<StatsRow> = {
       key: "histogram",
-      head: `${duration(scale.leastNs)} – ${duration(scale.mostNs)}`,
+      head: `${duration(scale.leastNs)}–${duration(scale.mostNs)}`,
       title: "Durations on one logarithmic scale; heights are square roots of counts",
       width: "84px",
       value: () => null,

@@ -34,7 +34,7 @@ function columnsOf(p95Ns: number | null): Column<TickRow>[] {
     countColumn("collections", "Collections", "92px", (row) => row.collections, { title: "Garbage collections that touch the tick" }),
     countColumn("level", "Overload level", "108px", (row) => row.level),
     countColumn("multiplier", "Rate ÷", "72px", (row) => row.multiplier, { title: "The tick rate is divided by this" }),
-    countColumn("missingBefore", "Missing before", "minmax(108px, 1fr)", (row) => row.missingBefore, { title: "Tick numbers that are not in the recording" }),
+    countColumn("missingBefore", "Missing before", "108px", (row) => row.missingBefore, { title: "Tick numbers that are not in the recording" }),
   ];
 }
 

@@ -140,6 +140,7 @@ export class SessionApi {
   children = (event: string, first: number, count: number, signal?: AbortSignal) =>
     this.get<t.Children>(`/event/${encodeURIComponent(event)}/children${query({ first, count })}`, signal);
   siblings = (event: string, signal?: AbortSignal) => this.get<t.Siblings>(`/event/${encodeURIComponent(event)}/siblings`, signal);
+  links = (event: string, signal?: AbortSignal) => this.get<t.Links>(`/event/${encodeURIComponent(event)}/links`, signal);
   nearest = (lane: number, row: number | null, atNs: number, signal?: AbortSignal) =>
     this.get<t.Nearest>(`/nearest${query({ lane, row: row ?? "i", atNs: Math.max(0, Math.round(atNs)) })}`, signal);
   stats = (by: t.StatsBy, window: Window, options: { filter?: number; top?: number; order?: "total" | "self" } = {}, signal?: AbortSignal) =>

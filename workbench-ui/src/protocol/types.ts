@@ -199,6 +199,8 @@ export interface FieldView {
   /** Null when the record does not have the field, which is not 0. u64 and i64 are strings. */
   value: number | string | boolean | unknown[] | null;
   valueName: string | null;
+  /** It is an id of one of the trace's tables: without a name, the tables do not have it. */
+  isTableId: boolean;
   ns: number | null;
   note: string | null;
 }
@@ -239,6 +241,20 @@ export interface Children {
   total: number;
   first: number;
   spans: RelatedSpan[];
+}
+
+/** Why two events are linked: from `from` on, or by its end, `to` could go on (B-20). */
+export type LinkReason = "ready" | "dependency" | "schedule" | "durability" | "completion";
+
+export interface Link {
+  reason: LinkReason;
+  from: RelatedSpan;
+  to: RelatedSpan;
+}
+
+export interface Links {
+  isCut: boolean;
+  links: Link[];
 }
 
 export interface Siblings {

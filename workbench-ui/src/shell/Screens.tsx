@@ -1,8 +1,12 @@
 /** What is shown instead of a trace: no blank page, no endless spinner (B-2). */
 
+import { useEffect, useState } from "preact/hooks";
 import { bytes, count, duration, visible } from "../format";
-import { cancelOpening, closeSession } from "../state/sessions";
-import { activeSession, connection, meta, openFloat, sessions } from "../state/store";
+import { shellWord } from "../panels/notices";
+import { copy } from "../panels/table/export";
+import { api, isAbort } from "../protocol/http";
+import { cancelOpening, closeSession, openFile } from "../state/sessions";
+import { activeSession, connection, meta, openFloat, recent, sessions } from "../state/store";
 
 export type ScreenName = "refused" | "connecting" | "empty" | "opening" | "failed" | "cancelled";
 
@@ -38,6 +42,49 @@ export function OpeningFacts() {
         <i style={{ width: `${share * 100}%` }} />
       </div>
     </>
+  );
+}
+
+/** Recordings that were opened before. What lies outside of the folder that is served has to be named on the command line. */
+function RecentFiles() {
+  const [folder, setFolder] = useState<string | null>(null);
+  useEffect(() => {
+    const controller = new AbortController();
+    api
+      .files(null, controller.signal)
+      .then(({ dir }) => setFolder(dir.replace(/\/?$/, "/")))
+      .catch((error: unknown) => !isAbort(error) && setFolder(null));
+    return () => controller.abort();
+  }, []);
+  if (recent.value.length === 0 || folder === null) return null;
+  return (
+    <ul class="recent" aria-label="Opened before">
+      {recent.value.map(({ path, durationNs, ticks }) => {
+        const name = visible(path.split("/").at(-1) ?? path);
+        const facts = `${duration(durationNs)} · ${count(ticks)} ticks`;
+        const command = `typhon ui ${shellWord(path)}`;
+        return (
+          <li key={path} title={visible(path)}>
+            {path.startsWith(folder) ? (
+              <button type="button" class="recent-file" onClick={() => void openFile(path)}>
+                <span>{name}</span>
+                <span class="text-3">{facts}</span>
+              </button>
+            ) : (
+              <div class="recent-file">
+                <span>
+                  {name}{" "}
+                  <button type="button" class="link" title={visible(command)} onClick={() => void copy(command, "Command")}>
+                    Copy command
+                  </button>
+                </span>
+                <span class="text-3">{facts}</span>
+              </div>
+            )}
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 
@@ -93,6 +140,7 @@ export function Screen({ of }: { of: ScreenName }) {
               Open trace
             </button>
           </div>
+          <RecentFiles />
         </div>
       );
     case "opening":

@@ -88,9 +88,12 @@ async function load(of: SessionApi, isFirst: boolean, isReady: boolean, start: L
   ]);
   const [notices, bookmarks] = isReady ? await Promise.all([of.notices(signal), of.bookmarks(signal)]) : [null, null];
   if (signal.aborted) return;
+  const state = s.activeSession.peek()?.state;
+  const isPart = state?.is === "opening" && !isReady && state.bytesDone > 0 && state.bytesDone < state.bytesTotal;
   batch(() => {
     const showedAll = s.timeWindow.value.toNs >= s.wholeRange.value.toNs && s.timeWindow.value.fromNs <= 0;
     s.meta.value = meta;
+    s.expectedEndNs.value = isPart ? Math.max(meta.time.endNs, 1) * (state.bytesTotal / state.bytesDone) : null;
     s.names.value = names;
     s.ticks.value = ticks;
     s.gauges.value = gauges;
@@ -107,6 +110,7 @@ async function load(of: SessionApi, isFirst: boolean, isReady: boolean, start: L
 function forget(): void {
   batch(() => {
     s.meta.value = null;
+    s.expectedEndNs.value = null;
     s.ticks.value = s.emptyTicks();
     s.gauges.value = null;
     s.collections.value = [];
@@ -114,6 +118,7 @@ function forget(): void {
     s.notices.value = null;
     s.bookmarks.value = [];
     s.selection.value = [];
+    s.links.value = null;
     s.focused.value = null;
     s.filter.value = { is: "none" };
     s.measure.value = null;
@@ -121,11 +126,16 @@ function forget(): void {
   });
 }
 
-/** Follows the active session and its generations. `opened` is called when a session can be worked with. */
-export function followSessions(start: Link, opened: () => void): void {
+/**
+ * Follows the active session and its generations. `opened` is called when a session can be worked with, for the first one
+ * with the link to start with.
+ */
+export function followSessions(start: Link, opened: (link: Link | null) => void): void {
   let shown: string | null = null;
   let wasReady = false;
   let link: Link | null = start;
+  // The session of the link, if it is still there when the server lists them.
+  if (start.session) s.activeId.value = start.session;
   // Progress changes ten times a second; only a new state or generation is worth asking again.
   const version = computed(() => {
     const session = s.activeSession.value;
@@ -154,8 +164,9 @@ export function followSessions(start: Link, opened: () => void): void {
         .then(() => {
           if (!isReady || wasReady || s.meta.value === null) return;
           wasReady = true;
+          const toApply = link;
           link = null;
-          opened();
+          opened(toApply);
         })
         .catch((error: unknown) => {
           // While nothing has been read yet there is nothing to show either; the next generation asks again.

@@ -2,6 +2,7 @@
 
 import { batch } from "@preact/signals";
 import { api } from "../protocol/http";
+import { readRecent } from "./recent";
 import * as s from "./store";
 
 const SAVE_MS = 500;
@@ -47,6 +48,7 @@ function apply(settings: Record<string, unknown>): void {
     s.theme.value = oneOf(THEMES, settings["theme"]) ?? s.theme.value;
     s.colourMode.value = oneOf(COLOURS, settings["colourMode"]) ?? s.colourMode.value;
     s.timeDisplay.value = oneOf(TIMES, settings["timeDisplay"]) ?? s.timeDisplay.value;
+    s.recent.value = readRecent(settings["recent"]);
     const layout = settings["layout"];
     if (isObject(layout)) {
       s.layout.value = {

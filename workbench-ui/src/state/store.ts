@@ -107,7 +107,14 @@ export const notices = signal<t.Notices | null>(null);
 export const bookmarks = signal<t.Bookmark[]>([]);
 /** False while the file is being indexed: then only timeline requests are answered. */
 export const isReady = computed(() => activeSession.value?.state.is === "ready");
-export const wholeRange = computed<Range>(() => ({ fromNs: 0, toNs: Math.max(1, meta.value?.time.endNs ?? 1) }));
+/**
+ * Where the trace is expected to end, while a part of it is not read yet (B-3): as far as the part that is read reaches, by
+ * the bytes of both. Null when it is known.
+ */
+export const expectedEndNs = signal<number | null>(null);
+export const wholeRange = computed<Range>(() => ({ fromNs: 0, toNs: Math.max(1, expectedEndNs.value ?? meta.value?.time.endNs ?? 1) }));
+/** Share of {@link wholeRange} that is read, 0..1. */
+export const readShare = computed(() => (expectedEndNs.value === null ? 1 : (meta.value?.time.endNs ?? 0) / wholeRange.value.toNs));
 
 // What is looked at
 /** The one global window. While a motion runs it changes each frame; {@link settledWindow} follows when it rests. */
@@ -115,6 +122,8 @@ export const timeWindow = signal<Range>({ fromNs: 0, toNs: 1 });
 export const settledWindow = signal<Range>({ fromNs: 0, toNs: 1 });
 export const selection = signal<Selected[]>([]);
 export const primary = computed(() => selection.value[selection.value.length - 1] ?? null);
+/** What the primary event waited for and what waited for it; null until that is known. */
+export const links = signal<(t.Links & { event: string }) | null>(null);
 /** The entry that the keyboard is on. */
 export const focused = signal<t.Place | null>(null);
 /** Time under the mouse. */
@@ -124,6 +133,15 @@ export const measure = signal<Range | null>(null);
 export const isMeasuring = signal(false);
 /** A range that was dragged with Shift; actions on ranges take it. */
 export const selectedRange = signal<Range | null>(null);
+
+/** A recording that was opened before. */
+export interface Recent {
+  path: string;
+  durationNs: number;
+  ticks: number;
+}
+/** The last one first. */
+export const recent = signal<Recent[]>([]);
 
 // Search
 export const filter = signal<FilterState>({ is: "none" });

@@ -2,7 +2,7 @@
 
 import { type Signal, computed, effect, useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { count, duration, percent } from "../format";
+import { count, duration, estimate, percent } from "../format";
 import { announce, setWindow, showTick } from "../state/actions";
 import { isAbort } from "../protocol/http";
 import { socket } from "../state/sessions";
@@ -13,6 +13,7 @@ import {
   HANDLE, budgetNs, drawMinimapBase, drawMinimapHits, drawMinimapWindow, drawOverload, drawTickOverview, minimapAxis, minimapGroups,
   overviewHeights, windowOnMinimap, windowOnStrip,
 } from "./drawOverview";
+import { drawUnread } from "./drawLoss";
 import { TileLoader } from "./loader";
 import { overloadLines } from "./overload";
 import { type TickBar, type TickStrip, barAt, tickStrip } from "./overview";
@@ -23,7 +24,7 @@ const VIEW_ID = 1;
 const FILTER_VIEW_ID = 3;
 
 class OverviewView {
-  strip: TickStrip = { bars: [], gaps: [], perBar: 1, widthPx: 0 };
+  strip: TickStrip = { bars: [], gaps: [], perBar: 1, widthPx: 0, readPx: 0 };
   heights = { ticks: 72, overload: 20, minimap: 44 };
   private readonly cache = new TileCache(16 << 20, 0);
   private readonly loader = new TileLoader(this.cache, socket, VIEW_ID, () => this.tilesCame());
@@ -92,7 +93,7 @@ class OverviewView {
   private minimapBase(axis: Axis, level: number): OffscreenCanvas {
     const { palette, style } = this.view;
     const height = this.heights.minimap;
-    const key = [palette.epoch, this.width, height, axis.ratio, this.tilesVersion, s.generation.peek(), s.collections.peek().length, s.bookmarks.peek().length, s.notices.peek() !== null, s.activeId.peek()].join("/");
+    const key = [palette.epoch, this.width, height, axis.ratio, this.tilesVersion, s.generation.peek(), s.wholeRange.peek().toNs, s.collections.peek().length, s.bookmarks.peek().length, s.notices.peek() !== null, s.activeId.peek()].join("/");
     if (this.base !== null && key === this.baseKey) return this.base;
     const base = new OffscreenCanvas(Math.max(Math.round(this.width * axis.ratio), 1), Math.max(Math.round(height * axis.ratio), 1));
     const context = base.getContext("2d") as unknown as CanvasRenderingContext2D | null;
@@ -155,7 +156,7 @@ class OverviewView {
     }
     const stripKey = s.ticks.peek();
     if (this.stripKey !== stripKey || this.strip.widthPx !== this.width) {
-      this.strip = tickStrip(stripKey, this.width);
+      this.strip = tickStrip(stripKey, this.width, s.readShare.peek());
       this.stripKey = stripKey;
     }
     const level = levelOf(axis);
@@ -165,8 +166,11 @@ class OverviewView {
     context.fillStyle = palette.signal["bg-canvas"];
     context.fillRect(0, 0, this.width, this.height);
     this.drawTicks(context, ratio);
+    const unread = s.readShare.peek() < 1;
+    if (unread) drawUnread(context, palette, this.strip.readPx, this.width, 0, this.heights.ticks + this.heights.overload);
     context.translate(0, this.heights.ticks + this.heights.overload);
     context.drawImage(this.minimapBase(axis, level), 0, 0, this.width, this.heights.minimap);
+    if (unread) drawUnread(context, palette, this.width * s.readShare.peek(), this.width, 0, this.heights.minimap, false);
     drawMinimapHits(context, palette, this.cache, axis, level, s.activeFilterId.peek(), this.heights.minimap);
     drawMinimapWindow(context, palette, axis, this.heights.minimap);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -426,7 +430,7 @@ function OverviewGutter({ heights }: { heights: { ticks: number; overload: numbe
       <div class="tl-head" style={{ height: `${heights.minimap}px` }}>
         <div class="tl-name">
           <span>Session</span>
-          <em>{duration(whole)}</em>
+          <em>{s.readShare.value < 1 ? estimate(duration(whole)) : duration(whole)}</em>
         </div>
         <div class="tl-sub">window {percent((toNs - fromNs) / whole)}</div>
       </div>

@@ -3,9 +3,10 @@
 import { computed } from "@preact/signals";
 import { cappedNoun, count } from "../format";
 import type { Notices } from "../protocol/types";
-import { activeSession, meta, notices } from "../state/store";
+import { expectedEndNs, meta, notices } from "../state/store";
 import { toNs, xOf } from "./axis";
-import { type Context, chip, hatch, useFont } from "./draw";
+import { type Context, chip, hatch } from "./draw";
+import type { Palette } from "./palette";
 import type { Scene } from "./scene";
 
 const LEAST_PX = 6;
@@ -86,19 +87,21 @@ export function drawLoss(context: Context, scene: Scene): void {
     context.strokeStyle = palette.signal.loss;
     context.strokeRect(left + 0.5, height - 17.5, Math.min(Math.max(to, 130), axis.widthPx - 2) - left - 1, 12);
   }
-  drawUnread(context, scene);
+  if (expectedEndNs.value === null) return;
+  const from = Math.max(xOf(axis, meta.value?.time.endNs ?? 0), 0);
+  drawUnread(context, palette, from, axis.widthPx, top, height);
 }
 
-/** Behind what has been read so far. */
-function drawUnread(context: Context, scene: Scene): void {
-  if (activeSession.value?.state.is !== "opening" || meta.value === null) return;
-  const { axis, palette, height, rulerHeight } = scene;
-  const from = Math.max(xOf(axis, meta.value.time.endNs), 0);
-  if (from >= axis.widthPx) return;
+const UNREAD_TEXT_PX = 90;
+
+/** "Not read yet": the hatch of a loss, fainter and without edges (B-3). */
+export function drawUnread(context: Context, palette: Palette, from: number, to: number, top: number, bottom: number, hasText = true): void {
+  if (to <= from || bottom <= top) return;
+  context.fillStyle = palette.signal["bg-canvas"];
+  context.fillRect(from, top, to - from, bottom - top);
   context.fillStyle = hatch(context, palette.signal["loss-hatch"], 6);
-  context.globalAlpha = 0.35;
-  context.fillRect(from, rulerHeight, axis.widthPx - from, height - rulerHeight);
+  context.globalAlpha = 0.5;
+  context.fillRect(from, top, to - from, bottom - top);
   context.globalAlpha = 1;
-  useFont(context, palette, 11);
-  if (axis.widthPx - from > 90) chip(context, palette, "not read yet", (from + axis.widthPx) / 2 + 40, height / 2);
+  if (hasText && to - from > UNREAD_TEXT_PX) chip(context, palette, "not read yet", (from + to) / 2 + 34, (top + bottom) / 2 - 6);
 }

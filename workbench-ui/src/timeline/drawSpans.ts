@@ -1,13 +1,13 @@
 /** Bars: bitmaps of tiles, labels, selection. */
 
-import { duration, visible } from "../format";
-import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
-import { colourMode, focused, nameOf, names, selection } from "../state/store";
+import { count, duration, visible } from "../format";
+import { colourMode, focused, links, nameOf, names, selection } from "../state/store";
 import { xOf } from "./axis";
 import { BAND_ROWS, type Entries, type TileCache } from "./cache";
 import { type Context, fitText, textWidth, useFont } from "./draw";
 import { WAITING_KINDS } from "./families";
 import { type PlacedTile, type WholeSpan, barHeight, gatherSpans, spanKey, wideEntries } from "./geometry";
+import { MARKER_MIDDLE_PX, mergedMarkers } from "./markers";
 import { type PaintStyle, paintTile } from "./painter";
 import { NONE, wholeLengths } from "./wholes";
 import { SLOT, durationSlot, laneSlot } from "./palette";
@@ -16,6 +16,9 @@ import type { Track } from "./tracks";
 
 const LABEL_PX = 40;
 const WAITING_LABEL_PX = 240;
+/** Around the number of a marker, and the narrowest number. */
+const COUNT_ROOM_PX = 12;
+const LEAST_COUNT_PX = 6;
 /** What a search did not find. */
 export const DIMMED = 0.16;
 
@@ -134,10 +137,10 @@ export function drawLabels(context: Context, scene: Scene, track: Track, spans: 
   }
 }
 
-/** Markers of instants; those within 6 px are one, with their number. */
+/** Markers of instants; those within 6 px are one, with their number where there is room for it. */
 export function drawMarkers(context: Context, scene: Scene, track: Track, style: PaintStyle, isFiltered: boolean): void {
   if (track.markersTop === null) return;
-  const y = trackTop(scene, track) + track.markersTop + 6;
+  const y = trackTop(scene, track) + track.markersTop + MARKER_MIDDLE_PX;
   const markers = mergedMarkers(scene.bands, track, isFiltered);
   // A path for each colour: one for each marker would take most of a frame.
   const paths = new Map<string, Path2D>();
@@ -157,6 +160,14 @@ export function drawMarkers(context: Context, scene: Scene, track: Track, style:
   }
   context.fillStyle = scene.palette.signal["bg-canvas"];
   for (const { x, count } of markers) if (count > 1) context.fillRect(x - 1.5, y - 0.5, 3, 1);
+  useFont(context, scene.palette, 10);
+  context.fillStyle = scene.palette.signal["text-3"];
+  markers.forEach(({ x, count: merged }, at) => {
+    const room = (markers[at + 1]?.x ?? scene.axis.widthPx) - x - COUNT_ROOM_PX;
+    if (merged < 2 || room < LEAST_COUNT_PX) return;
+    const text = count(merged);
+    if (textWidth(context, text) <= room) context.fillText(text, x + 6, y + 3.5);
+  });
 }
 
 /** Above the rows of what overlaps without nesting. */
@@ -173,49 +184,6 @@ export function drawOverflowLine(context: Context, scene: Scene, track: Track): 
   context.stroke();
   context.setLineDash([]);
   context.globalAlpha = 1;
-}
-
-export interface Marker {
-  x: number;
-  count: number;
-  name: number;
-}
-
-const MERGE_PX = 6;
-
-/** Adds a marker; one that is too near the last is counted there. */
-function merge(markers: Marker[], marker: Marker): void {
-  const last = markers[markers.length - 1];
-  if (last !== undefined && marker.x - last.x < MERGE_PX) last.count += marker.count;
-  else markers.push({ ...marker });
-}
-
-/** Markers of a tile at a scale, from its left edge. They are merged there, so that they are the same at each frame of a pan. */
-const ofTiles = new WeakMap<Entries, { scale: number; markers: Marker[] }>();
-
-function tileMarkers(instants: Entries, scale: number): Marker[] {
-  const known = ofTiles.get(instants);
-  if (known?.scale === scale) return known.markers;
-  const markers: Marker[] = [];
-  for (let entry = 0; entry < instants.count; entry += 1) {
-    const { x0, flags, index, name } = spanEntry(instants.body, entry);
-    merge(markers, { x: x0 * scale, count: flags & ENTRY_FLAG.aggregate ? index : 1, name });
-  }
-  ofTiles.set(instants, { scale, markers });
-  return markers;
-}
-
-/** Instants of a track in view, merged (B-12). */
-export function mergedMarkers(bands: readonly PlacedBand[], track: Track, ofFilter: boolean): Marker[] {
-  const markers: Marker[] = [];
-  for (const { track: of, band, tile, at, isFiltered } of bands) {
-    if (of !== track || band !== 0 || tile.instants === null || isFiltered !== ofFilter) continue;
-    for (const marker of tileMarkers(tile.instants, at.scale)) {
-      const x = at.x + marker.x;
-      if (x >= at.clipFrom && x < at.clipTo) merge(markers, { ...marker, x });
-    }
-  }
-  return markers;
 }
 
 function outline(context: Context, scene: Scene, track: Track, row: number, from: number, to: number, style: "select" | "hover" | "focus"): void {
@@ -259,7 +227,9 @@ export function drawOutlines(context: Context, scene: Scene, hover: SpanHit | nu
     const whole = isAggregate(hover.entry) ? undefined : spansOf(scene.bands, hover.track, everyEntry).get(spanKey(hover.row, hover.entry.index));
     draw(hover.track.lane.id, hover.row, whole?.x ?? hover.box.x, whole?.to ?? hover.box.x + hover.box.w, "hover");
   }
-  for (const { place, startNs, durationNs } of selection.value) {
+  // An operation and the record of its end are one selection (B-12).
+  const partners = (links.value?.links ?? []).flatMap(({ reason, from, to }) => (reason === "completion" ? [from, to] : []));
+  for (const { place, startNs, durationNs } of [...selection.value, ...partners]) {
     if (place === null) continue;
     const x = xOf(scene.axis, startNs);
     draw(place.lane, place.row, place.row === null ? x - 4 : x, place.row === null ? x + 4 : Math.max(xOf(scene.axis, startNs + durationNs), x + 1), "select");

@@ -4,8 +4,10 @@ import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
 import { nameOf } from "../state/store";
 import { toNs } from "./axis";
 import { BAND_ROWS } from "./cache";
+import { type Elbow, elbowsIn } from "./drawLinks";
 import { bucketBox } from "./geometry";
-import { type SpanHit, rowTop } from "./scene";
+import { MARKER_MIDDLE_PX, mergedMarkers } from "./markers";
+import { type SpanHit, rowTop, trackTop } from "./scene";
 import type { TimelineView } from "./view";
 
 export interface VisibleEntry {
@@ -29,6 +31,10 @@ export interface TestHook {
   hit(x: number, y: number): { track: string; lane: number | null; row: number; index: number; name: string; isAggregate: boolean } | null;
   visibleEntries(): VisibleEntry[];
   tracks(): { key: string; label: string; x: number; y: number; width: number; height: number; rows: number }[];
+  /** Markers of instants of a track, on the page. */
+  markers(track: string): { x: number; y: number; count: number }[];
+  /** Links of the selection as they are drawn, on the page. */
+  links(): Elbow[];
   /** ms between frames, and ms of drawing, of the last 600 frames. */
   frameTimes(): number[];
   drawTimes(): number[];
@@ -87,6 +93,19 @@ export function installHook(view: TimelineView, canvas: HTMLCanvasElement): () =
       return [...scene.layout.pinned, ...scene.layout.scrolled].map((track) => ({
         key: track.key, label: track.label, x: rect.left, y: rect.top + rowTop(scene, track, 0) - track.rowsTop, width: rect.width, height: track.height, rows: track.rows,
       }));
+    },
+    markers: (key) => {
+      const rect = origin();
+      const { scene } = view;
+      const track = scene === null ? undefined : [...scene.layout.pinned, ...scene.layout.scrolled].find((one) => one.key === key);
+      if (scene === null || track === undefined || track.markersTop === null) return [];
+      const y = rect.top + trackTop(scene, track) + track.markersTop + MARKER_MIDDLE_PX;
+      return mergedMarkers(scene.bands, track, false).map(({ x, count }) => ({ x: rect.left + x, y, count }));
+    },
+    links: () => {
+      const rect = origin();
+      const onPage = (elbow: Elbow) => ({ ...elbow, x: elbow.x + rect.left, toX: elbow.toX + rect.left, y: elbow.y + rect.top, toY: elbow.toY + rect.top });
+      return view.scene === null ? [] : elbowsIn(view.scene).map(onPage);
     },
     frameTimes: () => [...view.frameTimes],
     drawTimes: () => [...view.drawTimes],

@@ -29,20 +29,23 @@ export interface TickStrip {
   /** Ticks per bar, a power of two. */
   perBar: number;
   widthPx: number;
+  /** Up to here there are ticks; what lies behind is not read yet. */
+  readPx: number;
 }
 
 const GAP_PX = 14;
 /** Gaps take at most this share of the width; beyond they are not drawn as bands. */
 const GAP_SHARE = 0.25;
 
-/** One bar per tick; with more ticks than pixels one per 2^k, showing the maximum. */
-export function tickStrip(ticks: TickColumns, widthPx: number): TickStrip {
+/** One bar per tick; with more ticks than pixels one per 2^k, showing the maximum. Ticks take the share that is read. */
+export function tickStrip(ticks: TickColumns, widthPx: number, readShare = 1): TickStrip {
   const total = ticks.numbers.length;
-  const strip: TickStrip = { bars: [], gaps: [], perBar: 1, widthPx };
-  if (total === 0 || widthPx < 1) return strip;
+  const readPx = widthPx * readShare;
+  const strip: TickStrip = { bars: [], gaps: [], perBar: 1, widthPx, readPx };
+  if (total === 0 || readPx < 1) return strip;
   const gapPlaces = ticks.missingBefore.flatMap((missing, place) => (missing > 0 ? [place] : []));
-  const hasBands = gapPlaces.length * GAP_PX <= widthPx * GAP_SHARE;
-  const room = widthPx - (hasBands ? gapPlaces.length * GAP_PX : 0);
+  const hasBands = gapPlaces.length * GAP_PX <= readPx * GAP_SHARE;
+  const room = readPx - (hasBands ? gapPlaces.length * GAP_PX : 0);
   while (total / strip.perBar > room) strip.perBar *= 2;
   const perTick = room / total;
   let x = 0;
@@ -78,9 +81,11 @@ export function xOfMoment(strip: TickStrip, ticks: TickColumns, placeAt: (ns: nu
   const place = placeAt(ns);
   if (place < 0) return 0;
   const bar = strip.bars[Math.floor(place / strip.perBar)];
-  if (bar === undefined) return strip.widthPx;
+  if (bar === undefined) return strip.readPx;
   const [from, to] = [ticks.startNs[bar.first] ?? 0, ticks.startNs[bar.end] ?? (ticks.startNs[bar.end - 1] ?? 0) + bar.maxNs];
-  return bar.x + Math.min(Math.max((ns - from) / Math.max(to - from, 1), 0), 1) * bar.w;
+  const end = bar.x + Math.min(Math.max((ns - from) / Math.max(to - from, 1), 0), 1) * bar.w;
+  // Behind the last tick that is read lies the rest of the trace.
+  return bar.end === ticks.startNs.length && ns > to && strip.readPx < strip.widthPx ? strip.widthPx : end;
 }
 
 /** Top of the scale: fixed when the trace is opened. */

@@ -2,9 +2,10 @@
 
 import { ENTRY_FLAG, type SpanEntry, spanEntry } from "../protocol/tile";
 import type { Place } from "../protocol/types";
-import { type Axis, snap } from "./axis";
+import { type Axis, nsAt, snap } from "./axis";
 import { BAND_ROWS, type Tile } from "./cache";
 import { HIT_SLACK_PX, type PlacedTile, bucketBox, entryAt } from "./geometry";
+import { MERGE_PX, markerAt, mergedMarkers } from "./markers";
 import type { Palette } from "./palette";
 import { type Track, type TrackLayout, rowAt, trackAt } from "./tracks";
 
@@ -129,7 +130,14 @@ function hitMarker(scene: Scene, track: Track, x: number): SpanHit | null {
       if (distance <= MARKER_SLACK_PX + HIT_SLACK_PX && (best === null || distance < best.distance)) best = { placed, entry, distance };
     }
   }
-  return best === null ? null : makeHit(scene, "instant", best.placed, best.entry);
+  if (best === null) return null;
+  const hit = makeHit(scene, "instant", best.placed, best.entry);
+  const marker = markerAt(mergedMarkers(scene.bands, track, false), x, MARKER_SLACK_PX + HIT_SLACK_PX);
+  if (marker === null || marker.count < 2) return hit;
+  // What is drawn as one is hit as one.
+  const [fromNs, toNs] = [nsAt(scene.axis, marker.x), nsAt(scene.axis, marker.x + MERGE_PX)];
+  const entry = { ...best.entry, flags: best.entry.flags | ENTRY_FLAG.aggregate, index: marker.count, name: marker.name };
+  return { ...hit, entry, fromNs, toNs, box: { ...hit.box, x: marker.x, w: MERGE_PX } };
 }
 
 export function isAggregate(entry: SpanEntry): boolean {

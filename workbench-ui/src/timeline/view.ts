@@ -12,6 +12,7 @@ import { BAND_ROWS, type Tile, TileCache, choose } from "./cache";
 import { forgetWidths } from "./draw";
 import { drawGauge } from "./drawGauges";
 import { drawGc, drawPauseWash, pausesIn } from "./drawGc";
+import { drawLinks } from "./drawLinks";
 import { drawLoss } from "./drawLoss";
 import { drawCursor, drawGrid, drawRuler } from "./drawRuler";
 import { DIMMED, DIRECT_SCALE, clipTo, drawBand, drawLabels, drawMarkers, drawOutlines, drawOverflowLine, wideSpans } from "./drawSpans";
@@ -101,7 +102,7 @@ export class TimelineView {
       }),
       effect(() => {
         // Whatever is drawn and may change.
-        void [s.timeWindow.value, s.selection.value, s.cursorNs.value, s.measure.value, s.selectedRange.value, s.focused.value];
+        void [s.timeWindow.value, s.selection.value, s.links.value, s.cursorNs.value, s.measure.value, s.selectedRange.value, s.focused.value];
         void [s.filter.value, s.searchMode.value, s.collections.value, s.notices.value, s.ticks.value, s.timeDisplay.value];
         void [this.scrollTop.value, this.pointer.value, this.layout.value, s.activeSession.value, s.connection.value, this.hasFocus.value, this.focusRange.value];
         this.requestDraw();
@@ -378,6 +379,7 @@ export class TimelineView {
       this.separator(context, scene, track);
     }
     drawLoss(context, scene);
+    drawLinks(context, scene);
     drawOutlines(context, scene, this.hovered(scene), this.hasFocus.peek(), this.focusRange.peek());
     drawRuler(context, scene);
     drawCursor(context, scene);

@@ -67,6 +67,8 @@ export function shownField(field: FieldView): Shown {
   const isNumber = field.type !== "bool8" && (typeof value === "number" || /^-?\d+$/.test(String(value)));
   if (!isNumber) return { text: plain(value), aside: unit, raw, isAbsent };
   const saysUnit = field.ns !== null || unit === "bytes" || unit === "bytes/s" || unit === "0.01 %";
+  // Ids stay numbers; one of a table that does not have it says so (B-24).
+  if (field.isTableId) return { text: plain(value), aside: "not in the tables", raw, isAbsent };
   const isId = /(Id|Idx|Index|PK)$/.test(field.name);
   return { text: isId ? plain(value) : numeric(field), aside: saysUnit ? "" : unit, raw, isAbsent };
 }
