@@ -1,5 +1,5 @@
 import { duration } from "../src/format";
-import { asked, drawn, expect, open, pixels, test, token, trackOf, xOf } from "./page";
+import { accessible, asked, drawn, expect, open, pixels, test, token, trackOf, xOf } from "./page";
 import { dump, json, pathOf, type Document } from "./traces";
 
 // High enough for all lanes.
@@ -29,6 +29,8 @@ test("a system is linked with what it waited for and what waited for it, from st
   const [ready] = dump("anthill", "--kind", "SystemReady", "--ticks", "9").filter(({ fields }) => fields.systemIdx === toSysIdx);
   await expect(order.locator(".linked", { hasText: "Could run" })).toContainText(`${duration(after.ts - ready.ts)} before a worker took it`);
 
+  await accessible(page, "links", ['[data-panel="inspector"]']);
+
   // Drawn from the beginning of the one to that of the other.
   const shift = -(await asked(page, "anthill", "meta")).time.zeroNs;
   const [fromNs, toNs] = [before.ts + shift, after.ts + shift];
@@ -42,7 +44,7 @@ test("a system is linked with what it waited for and what waited for it, from st
   expect(Math.abs(elbow.x - (await xOf(page, fromNs)))).toBeLessThan(1);
   expect(Math.abs(elbow.toX - (await xOf(page, toNs)))).toBeLessThan(1);
   const select = await token(page, "select");
-  const along = Array.from({ length: 9 }, (_, at) => ({ x: elbow.x + ((elbow.toX - elbow.x) * (at + 0.5)) / 10, y: elbow.toY }));
+  const along = Array.from({ length: 9 }, (_, at) => ({ x: elbow.x + ((elbow.toX - elbow.x) * (at + 0.5)) / 10, y: elbow.alongY }));
   const seen = (await pixels(page, along)).at.filter((colour) => colour === select).length;
   expect(seen, "the line is there").toBeGreaterThan(6);
 
@@ -55,7 +57,7 @@ test("a system is linked with what it waited for and what waited for it, from st
   await drawn(page);
   const track = await trackOf(page, lane);
   const pinned = (await page.evaluate(() => window.__typhon?.links() ?? [])).find(({ from, to }) => from === before.event && to === after.event);
-  expect(pinned?.toY).toBeGreaterThan(track.y);
+  expect(pinned?.toY).toBeGreaterThanOrEqual(track.y);
   expect(pinned?.toY).toBeLessThan(track.y + track.height);
   await page.locator(`.tl-head[data-track="${lane}"]`).getByRole("button", { name: /^Pin / }).click();
 

@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import { HOSTILE } from "./traces";
+import { HOSTILE, dump } from "./traces";
 import { accessible, addressOf, drawn, expect, exported, grid, open, showTable, shownRows, test } from "./page";
 import { visible } from "../src/format";
 
@@ -20,7 +20,9 @@ const THEMES = [
 ] as const;
 
 test("every panel is accessible, in both themes", async ({ page }) => {
-  await open(page, "anthill", "t=1332409000..1368409000&e=118.84&f=name%3DAntUpdate");
+  const [query] = dump("anthill", "--where", "name=EcsQueryExecute", "--sort", "dur", "--limit", "1");
+  await open(page, "anthill", `t=1332409000..1368409000&e=${query.event}&f=name%3DAntUpdate`);
+  await expect(page.locator(`.inspector[data-event="${query.event}"]`)).toBeVisible();
   for (const [theme, rules] of THEMES) {
     await setTheme(page, theme);
     await accessible(page, `${theme}: the whole page`, ["html"], rules);

@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import { addressOf, asked, drawn, expect, line, open, openAt, test, token, trackOf } from "./page";
+import { accessible, addressOf, asked, drawn, expect, line, open, openAt, test, token, trackOf } from "./page";
 import { serve } from "./setup";
 import { json, pathOf } from "./traces";
 
@@ -82,6 +82,7 @@ test("recordings that were opened before are offered where none is open, with wh
   await expect(line).toHaveCount(1);
   await expect(line).toContainText("anthill.typhon-trace");
   await expect(line).toContainText(`${counts.ticks} ticks`);
+  await accessible(other, "recordings that were opened before");
   await line.click();
   await drawn(other);
   await expect(other.locator(".status-bar")).toContainText("29,552 events");

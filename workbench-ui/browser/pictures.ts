@@ -3,12 +3,14 @@
  * real trace, not part of the tests: another machine draws letters a little differently.
  */
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
-import { asked, drawn, open, openAt, test } from "./page";
+import { drawn, openAt, test } from "./page";
 import { serve } from "./setup";
-import { ROOT, WORK, dump, json, typhon } from "./traces";
+import { ROOT, WORK, dump, json, pathOf, typhon } from "./traces";
 
 const FOLDER = join(ROOT, "docs/workbench");
 
@@ -64,17 +66,22 @@ test("pictures", async ({ page }) => {
   await page.keyboard.press("0");
   await draw(page, "5-ticks-light");
   await choose(page, "dark theme");
-  server.removeAllListeners("exit");
-  server.kill("SIGTERM");
-  // Recordings of the reference engine and of a .NET program.
-  await open(page, "gc");
-  await page.getByRole("tab", { name: "Collections" }).click();
+  stop(server);
+  // Recordings of the reference engine and of a .NET program, and one that was cut, where a user may have it.
+  const folder = join(tmpdir(), "recordings");
+  mkdirSync(folder, { recursive: true });
+  const copies = (["anthill", "gc", "cut"] as const).map((trace) => {
+    copyFileSync(pathOf(trace), join(folder, `${trace}.typhon-trace`));
+    return join(folder, `${trace}.typhon-trace`);
+  });
+  const others = await serve("pictures", ...copies);
+  const show = (trace: "anthill" | "gc" | "cut", link = "") => openAt(page, others.url, ["anthill", "gc", "cut"].indexOf(trace) + 1, trace, link);
   const [pause] = dump("gc", "--kind", "GcSuspension", "--sort", "dur", "--limit", "1");
-  const { time } = await asked(page, "gc", "meta");
-  const at = pause.ts - time.zeroNs;
-  await open(page, "gc", `t=${Math.max(Math.round(at - 4 * pause.dur), 0)}..${Math.round(at + 8 * pause.dur)}&v=inspector,collections`);
+  // Times of the command line begin at the first record, which is where this axis begins as well.
+  await show("gc", `t=${Math.max(pause.ts - 4 * pause.dur, 0)}..${pause.ts + 8 * pause.dur}&v=inspector,collections`);
+  await choose(page, "dark theme");
   await draw(page, "4-collections");
-  await open(page, "anthill");
+  await show("anthill");
   await page.getByRole("textbox", { name: "Search spans, fields, ticks" }).fill("name=SpiderUpdate dur>100us");
   await page.getByRole("button", { name: "List" }).click();
   await draw(page, "6-search");
@@ -83,13 +90,20 @@ test("pictures", async ({ page }) => {
   await page.keyboard.type("tick");
   await draw(page, "7-palette");
   await page.keyboard.press("Escape");
-  await open(page, "cut", "v=notices,statistics");
+  await show("cut", "v=notices,statistics");
   await draw(page, "8-cut-file");
   // The view of the design's pictures.
+  const [query] = dump("anthill", "--where", "name=EcsQueryExecute", "--sort", "dur", "--limit", "1");
   for (const theme of ["dark", "light"]) {
-    await open(page, "anthill", "t=1332409000..1368409000&e=118.84&v=inspector,statistics");
+    await show("anthill", `t=1332409000..1368409000&e=${query.event}&v=inspector,statistics`);
     await choose(page, `${theme} theme`);
     await draw(page, `9-anthill-${theme}`);
   }
-  await choose(page, "dark theme");
+  stop(others.server);
+  rmSync(folder, { recursive: true });
 });
+
+function stop(server: ChildProcess): void {
+  server.removeAllListeners("exit");
+  server.kill("SIGTERM");
+}

@@ -1,6 +1,6 @@
 import { count, duration } from "../src/format";
-import { drawn, expect, open, pixels, test } from "./page";
-import { dump } from "./traces";
+import { drawn, expect, open, pixels, test, token } from "./page";
+import { dump, json, pathOf } from "./traces";
 
 const WINDOW = "t=1332409000..1368409000";
 
@@ -37,6 +37,19 @@ test("the overload strip tells what the detector recorded for a tick", async ({ 
   await expect(tip).toContainText(`${overrunRatio.toFixed(2)} × budget · level ${levelName}`);
   await expect(tip).toContainText(`in a row: over ${consecutiveOverrun}, under ${consecutiveUnderrun}`);
   await expect(tip).toContainText(`then the metronome waited ${duration(wait.dur)}, ${wait.fields.intentClassName}`);
+  await page.mouse.move(1, 1);
+  // Bars are as high as the ratio, up to twice the budget; what is above has a mark.
+  const { ticks } = json("trace", "stats", pathOf("anthill"));
+  const budgetNs = 1e9 / json("trace", "info", pathOf("anthill")).runtimeConfig.baseTickRate;
+  const [bar, background, mark] = [await token(page, "ovl-1"), await token(page, "bg-canvas"), await token(page, "text")];
+  const [most, other] = [ticks.worst[0], ticks.worst[2]];
+  const looked = async (tick: number, y: number) => (await pixels(page, [{ x: (box?.x ?? 0) + ((box?.width ?? 0) * (tick - 0.5)) / starts.length, y: (head?.y ?? 0) + y }], ".tl-overview-canvas canvas")).at[0];
+  const topOf = (ns: number) => 18 - (Math.min(ns / budgetNs, 2) / 2) * 15;
+  expect(most.durNs / budgetNs).toBeGreaterThan(2);
+  expect([await looked(most.tick, 1.5), await looked(most.tick, 4.5)]).toEqual([mark, bar]);
+  expect(other.durNs / budgetNs).toBeGreaterThan(1.2);
+  expect(other.durNs / budgetNs).toBeLessThan(2);
+  expect([await looked(other.tick, 1.5), await looked(other.tick, topOf(other.durNs) - 1.5), await looked(other.tick, 13.5)]).toEqual([background, background, bar]);
 });
 
 test("lanes can be moved, hidden and put back as they were", async ({ page }) => {

@@ -20,8 +20,11 @@ describe("what is missing is drawn where it is missing (B-4, B-5)", () => {
   afterEach(() => void (notices.value = null));
 
   it("parts that cannot be read, as wide as they are", () => {
-    expect(shown({ ...none, notices: [notice({ rangeNs: [100_000, 300_000], count: 5900 }), notice({ rangeNs: null })] })).toEqual([[100, 300, "5,900 records not shown"]]);
+    expect(shown({ ...none, notices: [notice({ code: "checksum-block", rangeNs: [100_000, 300_000], count: 5900 }), notice({ rangeNs: null })] })).toEqual([[100, 300, "5,900 records not shown"]]);
     expect(shown({ ...none, notices: [notice({ rangeNs: [100_000, 300_000] })] })).toEqual([[100, 300, "part not readable"]]);
+    // The count of a notice is of what its message says: of a cut it is bytes.
+    expect(shown({ ...none, notices: [notice({ code: "truncated", rangeNs: [100_000, 300_000], count: 18_910 })] })).toEqual([[100, 300, "18.5\u202fKiB not readable"]]);
+    expect(shown({ ...none, notices: [notice({ code: "bad-block-data", rangeNs: [100_000, 300_000], count: 1 })] })).toEqual([[100, 300, "part not readable"]]);
   });
 
   it("losses and rows that the engine left out, as marks that can be seen", () => {

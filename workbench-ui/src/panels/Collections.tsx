@@ -17,7 +17,7 @@ const moment = (key: "startNs" | "endNs", head: string) => instantColumn<Collect
 const named = (key: "reason" | "gcType", name: "reasonName" | "gcTypeName", head: string): Column<Collection> => ({
   key,
   head,
-  width: "minmax(110px, 1fr)",
+  width: "minmax(168px, 1fr)",
   value: (row) => row[name] ?? row[key],
   text: (row) => String(row[name] ?? row[key] ?? "absent"),
 });

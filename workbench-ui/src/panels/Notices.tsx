@@ -34,6 +34,11 @@ function placeOf({ offset, block, record }: Notice): string {
   return parts.filter((part) => part !== "").join(", ");
 }
 
+/** Most messages say the number themselves. */
+function needsCount({ count: of, message }: Notice): boolean {
+  return of !== null && of > 1 && !message.includes(String(of));
+}
+
 export function Repair() {
   const [path, all] = [activeSession.value?.path ?? "", notices.value?.notices ?? []];
   if (!all.some(({ severity }) => severity !== "info")) return null;
@@ -70,7 +75,7 @@ export function Notices() {
             <Item
               key={at}
               severity={notice.severity}
-              title={`${visible(notice.message)}${notice.count !== null && notice.count > 1 ? ` · ${count(notice.count)}` : ""}`}
+              title={`${visible(notice.message)}${needsCount(notice) ? ` · ${count(notice.count ?? 0)}` : ""}`}
               place={placeOf(notice)}
               rangeNs={notice.rangeNs}
             >

@@ -29,6 +29,8 @@ const GROUPS: readonly (readonly [StatsBy, string])[] = [
 const BINS = 18;
 const NO_ROWS: StatsRow[] = [];
 
+/** Ends of a scale are round: `30 ms`. */
+const roundDuration = (ns: number) => duration(ns).replace(/\.0+(?=\u202f)/, "");
 const time = (ns: number | null) => (ns === null ? "no spans" : duration(ns));
 
 /** A percentile; of too few values it is the maximum, which is said. */
@@ -184,7 +186,7 @@ export function Statistics() {
     const scale = roundScale(Number.isFinite(least) ? least : 1, Math.max(1, ...withSpans.map(({ maxNs }) => maxNs ?? 0)));
     const histogram: Column<StatsRow> = {
       key: "histogram",
-      head: `${duration(scale.leastNs)}–${duration(scale.mostNs)}`,
+      head: `${roundDuration(scale.leastNs)}–${roundDuration(scale.mostNs)}`,
       title: "Durations on one logarithmic scale; heights are square roots of counts",
       width: "84px",
       value: () => null,

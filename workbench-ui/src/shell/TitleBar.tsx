@@ -1,4 +1,4 @@
-import { count, visible } from "../format";
+import { count, duration, visible } from "../format";
 import { SearchField } from "../panels";
 import { setColourMode, setTheme, setTimeDisplay } from "../state/actions";
 import { closeSession } from "../state/sessions";
@@ -45,7 +45,8 @@ function SessionTabs() {
     <div class="sessions" role="tablist" aria-label="Sessions">
       {sessions.value.map(({ id, name, path }) => {
         const isActive = id === activeId.value;
-        const ticks = isActive && meta.value ? `${count(meta.value.ticks.count)} ticks` : "";
+        const facts = isActive ? meta.value : null;
+        const ticks = facts === null ? "" : facts.ticks.count > 0 ? `${count(facts.ticks.count)} ticks` : duration(facts.time.endNs);
         return (
           <button
             type="button"

@@ -1,7 +1,7 @@
 /** Where something is missing: losses, unreadable parts, what has not been read yet (B-3, B-4, B-5). */
 
 import { computed } from "@preact/signals";
-import { cappedNoun, count } from "../format";
+import { bytes, cappedNoun, count } from "../format";
 import type { Notices } from "../protocol/types";
 import { expectedEndNs, meta, notices } from "../state/store";
 import { toNs, xOf } from "./axis";
@@ -29,6 +29,7 @@ export function gapsIn(scene: Scene): Gap[] {
     if (last !== undefined && from <= last.to) {
       last.to = Math.max(last.to, to);
       last.records += part.records;
+      last.bytes += part.bytes;
       last.rows += part.rows;
       // Different sets of rows: only their number can be said.
       if (last.what !== part.what) last.what = last.what === "" ? part.what : part.what === "" ? last.what : "rows";
@@ -38,20 +39,27 @@ export function gapsIn(scene: Scene): Gap[] {
   return gaps;
 }
 
-/** What is missing somewhere: records that were lost, or rows that the engine left out of a record. */
+/** What is missing somewhere: records that were lost, bytes that cannot be read, or rows that the engine left out of a record. */
 interface Missing {
   records: number;
+  bytes: number;
   rows: number;
   /** What the rows are. */
   what: string;
 }
 
+/** What the count of a notice is about; of others it is no amount. */
+const COUNTS_RECORDS = new Set(["checksum-block", "short-span"]);
+const COUNTS_BYTES = new Set(["truncated", "bad-record", "skipped"]);
+
 /** Everything that is missing, in order of time. */
 export function missingIn(all: Notices | null): (Missing & { fromNs: number; toNs: number })[] {
-  const none = { records: 0, rows: 0, what: "" };
-  const found = (all?.notices ?? []).flatMap(({ rangeNs, count: records }) =>
-    rangeNs === null ? [] : [{ ...none, fromNs: rangeNs[0], toNs: rangeNs[1], records: records ?? 0 }],
-  );
+  const none = { records: 0, bytes: 0, rows: 0, what: "" };
+  const found = (all?.notices ?? []).flatMap(({ code, rangeNs, count: of }) => {
+    if (rangeNs === null) return [];
+    const amount = { records: COUNTS_RECORDS.has(code) ? (of ?? 0) : 0, bytes: COUNTS_BYTES.has(code) ? (of ?? 0) : 0 };
+    return [{ ...none, ...amount, fromNs: rangeNs[0], toNs: rangeNs[1] }];
+  });
   for (const { atNs, records } of all?.losses ?? []) found.push({ ...none, fromNs: atNs, toNs: atNs, records });
   for (const { atNs, shown, total, what } of all?.capped ?? []) found.push({ ...none, fromNs: atNs, toNs: atNs, rows: total - shown, what: cappedNoun(what) });
   return found.sort((a, b) => a.fromNs - b.fromNs);
@@ -59,9 +67,11 @@ export function missingIn(all: Notices | null): (Missing & { fromNs: number; toN
 
 const missing = computed(() => missingIn(notices.value));
 
-function textOf({ records, rows, what }: Missing): string {
-  const parts = [records > 0 ? `${count(records)} records` : "", rows > 0 ? `${count(rows)} ${what}` : ""].filter((part) => part !== "");
-  return parts.length === 0 ? "part not readable" : `${parts.join(", ")} not shown`;
+function textOf({ records, bytes: unread, rows, what }: Missing): string {
+  const amounts = [records > 0 ? `${count(records)} records` : "", unread > 0 ? bytes(unread) : "", rows > 0 ? `${count(rows)} ${what}` : ""];
+  const parts = amounts.filter((part) => part !== "");
+  if (parts.length === 0) return "part not readable";
+  return `${parts.join(", ")} ${unread > 0 && parts.length === 1 ? "not readable" : "not shown"}`;
 }
 
 export function drawLoss(context: Context, scene: Scene): void {

@@ -38,6 +38,8 @@ function isWholeShown(): boolean {
 const VALUES_PX = 15;
 const NUMBERS_PX = 13;
 const WORST = 3;
+/** Bars that have room for a dot among the numbers. */
+const DOT_LEAST_PX = 8;
 
 /** Where the ticks of the window lie on the strip; null when nothing is chosen. */
 export function windowOnStrip(strip: TickStrip): { from: number; to: number; bars: { from: number; to: number } } | null {
@@ -71,9 +73,13 @@ export function drawTickOverview(context: Context, palette: Palette, strip: Tick
     if (bar.maxNs > scale && bar.w >= 4) notch(context, signal["bg-canvas"], bar.x, top + 5, bar.w);
     if (bar.collections > 0) {
       context.fillStyle = signal["gc-pause"];
-      context.beginPath();
-      context.arc(bar.x + bar.w / 2, bottom + 7, 2, 0, Math.PI * 2);
-      context.fill();
+      // Beside the number of a wide bar; of narrow ones above the numbers, which may be those of neighbours.
+      if (bar.w < DOT_LEAST_PX) context.fillRect(bar.x + bar.w / 2 - 1.5, bottom + 0.5, 3, 2.5);
+      else {
+        context.beginPath();
+        context.arc(bar.x + bar.w / 2, bottom + 7, 2, 0, Math.PI * 2);
+        context.fill();
+      }
     }
   }
   for (const gap of strip.gaps) drawGap(context, palette, gap, height);
@@ -156,7 +162,7 @@ function drawNumbers(context: Context, palette: Palette, strip: TickStrip, heigh
       if (number % step !== 0) continue;
       const text = count(number);
       const width = textWidth(context, text);
-      const x = bar.x + bar.w / 2 - width / 2 + (bar.collections > 0 ? width / 2 + 6 : 0);
+      const x = bar.x + bar.w / 2 - width / 2 + (bar.collections > 0 && bar.w >= DOT_LEAST_PX ? width / 2 + 6 : 0);
       if (x < right || x + width > strip.widthPx) continue;
       context.fillText(text, x, height - 3);
       right = x + width + 8;

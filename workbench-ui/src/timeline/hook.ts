@@ -104,7 +104,7 @@ export function installHook(view: TimelineView, canvas: HTMLCanvasElement): () =
     },
     links: () => {
       const rect = origin();
-      const onPage = (elbow: Elbow) => ({ ...elbow, x: elbow.x + rect.left, toX: elbow.toX + rect.left, y: elbow.y + rect.top, toY: elbow.toY + rect.top });
+      const onPage = (elbow: Elbow) => ({ ...elbow, x: elbow.x + rect.left, toX: elbow.toX + rect.left, y: elbow.y + rect.top, toY: elbow.toY + rect.top, alongY: elbow.alongY + rect.top });
       return view.scene === null ? [] : elbowsIn(view.scene).map(onPage);
     },
     frameTimes: () => [...view.frameTimes],
