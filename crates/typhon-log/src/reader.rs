@@ -1,16 +1,17 @@
 //! Reads blocks of a file from front to back, some of it ahead.
 
-use crate::format::{BLOCK_HEADER_BYTES, Block, BlockHeader, Invalid, StoreId};
+use crate::format::{BLOCK_HEADER_BYTES, Block, BlockHeader, Invalid, SEGMENT_HEADER_BYTES, StoreId};
 use std::collections::VecDeque;
 use std::io;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 use typhon_store::{BLOCK_BYTES, Buffer, File, Io, Op, Pending};
 
-/// Bytes of one request.
-const CHUNK_BYTES: u64 = 1 << 20;
-/// Requests in flight. Enough that the device works while checksums are compared; and a thread that is woken late has
-/// more than one to go on with.
-const AHEAD: usize = 4;
+/// Bytes of one request. What is kept of a log stays where it was read to, so that only blocks at the ends of these are
+/// copied.
+const CHUNK_BYTES: u64 = 4 << 20;
+/// Requests in flight: the device works while checksums are compared.
+const AHEAD: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -18,16 +19,58 @@ pub(crate) struct Reader {
     io: Option<Arc<dyn Io>>,
     file: Arc<dyn File>,
     length: u64,
-    /// The bytes from `start` on.
-    window: Buffer,
-    start: u64,
-    filled: usize,
-    /// Requests for what follows the window, in order.
+    /// What was read last, each chunk behind the one before.
+    chunks: VecDeque<Chunk>,
+    /// Bytes that lie in several of them, in one piece.
+    joined: Option<Chunk>,
+    /// Where what was read ends.
+    end: u64,
+    /// Requests for what follows, in order.
     ahead: VecDeque<(usize, Pending)>,
     /// Where the next request begins.
     next: u64,
-    /// Buffers of requests that were answered.
+    /// Buffers that nobody has kept.
     free: Vec<Buffer>,
+}
+
+/// Bytes of a file from an offset on.
+#[derive(Debug, Clone)]
+struct Chunk {
+    start: u64,
+    bytes: usize,
+    buffer: Arc<Buffer>,
+}
+
+impl Chunk {
+    /// Where bytes of the file are in the buffer, if all of them are.
+    fn range(&self, offset: u64, end: u64) -> Option<Range<usize>> {
+        let from = offset.checked_sub(self.start)? as usize;
+        let to = (end - self.start) as usize;
+        (to <= self.bytes).then_some(from..to)
+    }
+}
+
+/// Bytes that stay when the reader goes on. They hold the chunk that they are in.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    buffer: Arc<Buffer>,
+    range: Range<usize>,
+}
+
+impl Kept {
+    /// What is behind so many of them.
+    pub(crate) fn behind(mut self, bytes: usize) -> Self {
+        self.range.start += bytes;
+        self
+    }
+}
+
+impl Deref for Kept {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[self.range.clone()]
+    }
 }
 
 impl Reader {
@@ -37,11 +80,11 @@ impl Reader {
             io: io.cloned(),
             file: Arc::clone(file),
             length,
-            window: Buffer::zeroed(0),
-            start: 0,
-            filled: 0,
+            chunks: VecDeque::new(),
+            joined: None,
+            end: SEGMENT_HEADER_BYTES,
             ahead: VecDeque::new(),
-            next: 0,
+            next: SEGMENT_HEADER_BYTES,
             free: Vec::new(),
         })
     }
@@ -54,61 +97,88 @@ impl Reader {
     /// Bytes from an offset, which is a multiple of 4096; fewer at the end of the file.
     pub(crate) fn bytes(&mut self, offset: u64, length: u64) -> io::Result<&[u8]> {
         let end = offset.saturating_add(length).min(self.length);
-        let offset = offset.min(end);
-        if offset < self.start || offset > self.start + self.filled as u64 {
+        if end <= offset {
+            return Ok(&[]);
+        }
+        let (chunk, range) = self.find(offset, end)?;
+        Ok(&chunk.buffer[range])
+    }
+
+    /// Bytes as [`Reader::bytes`], to be kept.
+    pub(crate) fn keep(&mut self, offset: u64, length: u64) -> io::Result<Kept> {
+        let end = offset.saturating_add(length).min(self.length);
+        let (chunk, range) = self.find(offset, end.max(offset))?;
+        Ok(Kept { buffer: Arc::clone(&chunk.buffer), range })
+    }
+
+    fn find(&mut self, offset: u64, end: u64) -> io::Result<(&Chunk, Range<usize>)> {
+        let start = self.chunks.front().map_or(self.end, |first| first.start);
+        if offset < start || offset > self.end {
             self.begin_at(offset);
         }
-        if end > self.start + self.filled as u64 {
+        while self.end < end {
             self.forget_before(offset);
-            while end > self.start + self.filled as u64 {
-                self.take_chunk()?;
+            self.take_chunk()?;
+        }
+        let chunks = self.chunks.iter().chain(&self.joined);
+        if chunks.clone().all(|chunk| chunk.range(offset, end).is_none()) {
+            self.joined = Some(self.join(offset, end));
+        }
+        let mut chunks = self.chunks.iter().chain(&self.joined);
+        let found = chunks.find_map(|chunk| Some((chunk, chunk.range(offset, end)?)));
+        found.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Copies bytes out of all chunks that have some of them.
+    fn join(&self, offset: u64, end: u64) -> Chunk {
+        let bytes = (end - offset) as usize;
+        let mut buffer = Buffer::zeroed(bytes);
+        let mut filled = 0;
+        for chunk in &self.chunks {
+            let at = offset + filled as u64;
+            if let Some(from) = at.checked_sub(chunk.start).map(|from| from as usize).filter(|from| *from < chunk.bytes) {
+                let count = (chunk.bytes - from).min(bytes - filled);
+                buffer[filled..filled + count].copy_from_slice(&chunk.buffer[from..from + count]);
+                filled += count;
             }
         }
-        let from = (offset - self.start) as usize;
-        Ok(&self.window[from..from + (end - offset) as usize])
+        Chunk { start: offset, bytes: filled, buffer: Arc::new(buffer) }
     }
 
-    /// Somewhere else than where the window ends.
+    /// Somewhere else than where what was read ends.
     fn begin_at(&mut self, offset: u64) {
         self.ahead.clear();
-        (self.start, self.filled, self.next) = (offset, 0, offset);
+        self.chunks.clear();
+        (self.end, self.next) = (offset, offset);
     }
 
-    /// Keeps of the window what begins at `offset`.
+    /// Keeps the chunks with something behind `offset`.
     fn forget_before(&mut self, offset: u64) {
-        let gone = (offset - self.start) as usize;
-        self.window[..self.filled].copy_within(gone.., 0);
-        (self.start, self.filled) = (offset, self.filled - gone);
+        while let Some(first) = self.chunks.pop_front_if(|first| first.start + first.bytes as u64 <= offset) {
+            self.free.extend(Arc::into_inner(first.buffer));
+        }
     }
 
-    /// Appends the next chunk to the window.
     fn take_chunk(&mut self) -> io::Result<()> {
         self.ask_ahead();
         let (bytes, buffer) = match self.ahead.pop_front() {
             Some((bytes, pending)) => {
                 let completion = pending.wait();
                 if let Err(error) = completion.result {
-                    self.begin_at(self.start);
+                    self.begin_at(self.end);
                     return Err(error);
                 }
                 (bytes, completion.buffer.unwrap_or_else(|| Buffer::zeroed(0)))
             }
             None => self.read_now()?,
         };
-        let until = self.filled + bytes;
-        if self.window.len() < until {
-            let mut longer = Buffer::zeroed(until.next_power_of_two());
-            longer[..self.filled].copy_from_slice(&self.window[..self.filled]);
-            self.window = longer;
-        }
-        self.window[self.filled..until].copy_from_slice(&buffer[..bytes]);
-        self.filled = until;
-        self.free.push(buffer);
+        self.chunks.push_back(Chunk { start: self.end, bytes, buffer: Arc::new(buffer) });
+        self.end += bytes as u64;
         Ok(())
     }
 
     /// Keeps requests in flight, for whole units: past the cache nothing else can be asked for.
-    fn ask_ahead(&mut self) {
+    pub(crate) fn ask_ahead(&mut self) {
         let Some(io) = &self.io else { return };
         let end = self.length - self.length % BLOCK_BYTES as u64;
         while self.ahead.len() < AHEAD && self.next < end {

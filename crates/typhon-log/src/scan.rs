@@ -3,9 +3,11 @@
 
 use crate::anchor::Anchor;
 use crate::error::LogError;
-use crate::format::{BLOCK_ALIGNMENT, FORMAT_VERSION, Invalid, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::format::{
+    BLOCK_ALIGNMENT, BLOCK_HEADER_BYTES, FORMAT_VERSION, Invalid, SEGMENT_HEADER_BYTES, SegmentHeader,
+};
 use crate::names::Name;
-use crate::reader::{Reader, read_up_to};
+use crate::reader::{Kept, Reader, read_up_to};
 use crate::sync::{Fault, planted};
 use crate::{Lsn, Tsn};
 use std::collections::VecDeque;
@@ -58,12 +60,12 @@ pub(crate) struct Extent {
     pub(crate) offset: u64,
     pub(crate) end_lsn: u64,
     /// Its frames, if they were kept.
-    pub(crate) kept: Option<Box<[u8]>>,
+    pub(crate) kept: Option<Kept>,
 }
 
-/// Bytes of frames that a scan keeps for whoever takes them in, which is as often as not all of the log. Nothing is given
+/// Bytes of blocks that a scan keeps for whoever takes them in, which is as often as not all of the log. Nothing is given
 /// out before it is known that nothing is damaged; what does not fit is read a second time.
-const KEPT_BYTES_MAX: usize = 128 << 20;
+const KEPT_BYTES_MAX: u64 = 128 << 20;
 
 /// How the valid prefix ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +95,9 @@ pub(crate) struct Scan {
     pub(crate) tail: Option<(usize, u64, u32)>,
     /// Bytes of blocks that were read.
     pub(crate) bytes: u64,
-    kept_bytes: usize,
+    kept_bytes: u64,
+    /// Files that somebody has begun to read.
+    begun: Vec<(usize, Reader)>,
 }
 
 /// Makes durable whatever a dead process may have left in the cache, and has the cache forget the rest. Without that,
@@ -217,11 +221,16 @@ pub(crate) fn scan(
         tail: None,
         bytes: 0,
         kept_bytes: 0,
+        begun: Vec::new(),
     };
     let mut prefix = Prefix { lsn: None, previous_crc: None };
     let first = first.unwrap_or(segments.len());
     for at in first..segments.len() {
         let (index, header) = &segments[at];
+        // The device goes on with the next one while the end of this one is checked.
+        for (index, _) in segments.range(at..segments.len().min(at + 2)) {
+            scan.begin_reading(*index)?;
+        }
         scan.has_its_length(*index, header, refuse)?;
         if let Some(lsn) = prefix.lsn.filter(|_| header.id > segments[at - 1].1.id + 1) {
             // A segment is begun when the one before it has its name for good.
@@ -234,6 +243,7 @@ pub(crate) fn scan(
     let end = prefix.lsn.unwrap_or(anchor.base.0);
     scan.end = Lsn(if planted(Fault::EndBelowBase) { end } else { end.max(anchor.base.0) });
     scan.look_behind(anchor, refuse)?;
+    scan.begun = Vec::new();
     Ok(scan)
 }
 
@@ -270,9 +280,9 @@ impl Scan {
         }
         self.stop = Stop::End;
         let mut lsn = header.first_lsn;
+        let mut reader = self.take_reader(index)?;
         let found = &self.files[index];
         let reading = |error| LogError::storage("read", &found.path)(error);
-        let mut reader = Reader::new(self.io.as_ref(), &found.file).map_err(reading)?;
         let mut offset = SEGMENT_HEADER_BYTES;
         let mut crc = prefix.previous_crc.unwrap_or(0);
         while offset + BLOCK_ALIGNMENT <= reader.length() {
@@ -296,30 +306,34 @@ impl Scan {
                 self.stop = if is_ours { Stop::Gap } else { Stop::End };
                 break;
             }
-            self.bytes += head.padded_bytes();
+            let padded_bytes = head.padded_bytes();
+            self.bytes += padded_bytes;
+            self.next_tsn = Tsn(self.next_tsn.0.max(block.next_tsn()));
             if head.end_lsn > anchor.base.0 {
-                let frames = block.frames_bytes();
-                let is_kept = self.kept_bytes + frames.len() <= KEPT_BYTES_MAX;
-                self.kept_bytes += if is_kept { frames.len() } else { 0 };
-                let kept = is_kept.then(|| frames.into());
+                let is_kept = self.kept_bytes + padded_bytes <= KEPT_BYTES_MAX;
+                self.kept_bytes += if is_kept { padded_bytes } else { 0 };
+                let kept = is_kept.then(|| reader.keep(offset, u64::from(head.length)));
+                let kept = kept.transpose().map_err(reading)?.map(|block| block.behind(BLOCK_HEADER_BYTES));
                 self.extents.push(Extent { file: index, offset, end_lsn: head.end_lsn, kept });
             }
-            self.next_tsn = Tsn(self.next_tsn.0.max(block.next_tsn()));
             (lsn, crc, prefix.previous_crc) = (head.end_lsn, head.crc, Some(head.crc));
-            offset += head.padded_bytes();
+            offset += padded_bytes;
         }
         prefix.lsn = Some(lsn);
         self.tail = Some((index, offset, crc));
+        // What follows is looked at next, if this was the last.
+        self.begun.push((index, reader));
         Ok(true)
     }
 
     /// Looks at everything that was not read as part of the prefix. A whole block behind it that was written when
     /// everything before was durable shows that the prefix is not torn but damaged; a block of a later open shows that
     /// the anchor is not the newest.
-    fn look_behind(&self, anchor: &Anchor, refuse: &mut Refuse<'_>) -> Result<(), LogError> {
+    fn look_behind(&mut self, anchor: &Anchor, refuse: &mut Refuse<'_>) -> Result<(), LogError> {
         let mut damage: Option<(PathBuf, u64, Lsn)> = None;
         let mut beyond = 0;
-        for (index, found) in self.files.iter().enumerate() {
+        for index in 0..self.files.len() {
+            let found = &self.files[index];
             let is_skipped = match found.role {
                 Role::Spent | Role::Foreign => true,
                 // Segments before the last one of the prefix end before the base, or are part of it.
@@ -330,8 +344,9 @@ impl Scan {
             if is_skipped {
                 continue;
             }
+            let mut reader = self.take_reader(index)?;
+            let found = &self.files[index];
             let reading = |error| LogError::storage("read", &found.path)(error);
-            let mut reader = Reader::new(self.io.as_ref(), &found.file).map_err(reading)?;
             let mut offset = match self.tail {
                 Some((tail, offset, _)) if tail == index => offset,
                 _ => SEGMENT_HEADER_BYTES,
@@ -362,6 +377,24 @@ impl Scan {
             }
             None => Ok(()),
         }
+    }
+
+    /// Has one of the files read ahead.
+    fn begin_reading(&mut self, file: usize) -> Result<(), LogError> {
+        if self.begun.iter().all(|(index, _)| *index != file) {
+            let mut reader = self.reader(file)?;
+            reader.ask_ahead();
+            self.begun.push((file, reader));
+        }
+        Ok(())
+    }
+
+    /// A reader of one of the files, which may have begun; those of earlier files are not needed any more.
+    fn take_reader(&mut self, file: usize) -> Result<Reader, LogError> {
+        let begun = self.begun.iter().position(|(index, _)| *index == file);
+        let begun = begun.map(|at| self.begun.swap_remove(at).1);
+        self.begun.retain(|(index, _)| *index > file);
+        begun.map_or_else(|| self.reader(file), Ok)
     }
 
     /// A reader of one of the files.

@@ -159,11 +159,6 @@ impl<'a> Block<'a> {
         self.next_tsn
     }
 
-    /// The bytes of its frames.
-    pub(crate) fn frames_bytes(&self) -> &'a [u8] {
-        self.frames
-    }
-
     /// Its frames, in order.
     pub fn frames(&self) -> Frames<'a> {
         Frames::new(self.frames, self.header.first_lsn)

@@ -106,6 +106,14 @@ impl FrameHeader {
         if crc32c::crc32c(&bytes[..COVERED_BYTES]) != u32_at(bytes, COVERED_BYTES) {
             return Err(Invalid::HeaderChecksum);
         }
+        Self::parse(bytes)
+    }
+
+    /// Reads a header whose checksum was found right before.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Invalid> {
+        if bytes.len() < FRAME_HEADER_BYTES {
+            return Err(Invalid::Length);
+        }
         let header = Self {
             length: u32_at(bytes, 0),
             kind: bytes[4],
