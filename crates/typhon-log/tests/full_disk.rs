@@ -12,6 +12,8 @@ use typhon_store::PoolIo;
 use typhon_sync::Deadline;
 
 const DIRECTORY: &str = "TYPHON_TEST_LOG";
+/// Set for a process that has file systems of its own.
+const ALONE: &str = "TYPHON_TEST_MOUNTS_ALONE";
 
 fn options() -> Options {
     Options { segment_bytes: 128 << 10, ..Options::small() }
@@ -84,6 +86,27 @@ impl Drop for Small {
     }
 }
 
+/// Runs a test with the path of a small file system: one that this process mounts, or else the same test in a process that
+/// has a namespace of its own, in which it may. Where neither is allowed the test is skipped, but not with `CI=true`.
+fn on_a_small_file_system(name: &str, test: impl FnOnce(&Path)) {
+    if let Some(small) = Small::mount() {
+        return test(&small.path());
+    }
+    let namespace = ["--user", "--map-root-user", "--mount"];
+    if std::env::var_os(ALONE).is_none() && succeeds("unshare", &[&namespace[..], &["true"]].concat()) {
+        let mut again = Command::new("unshare");
+        again.args(namespace).arg(std::env::current_exe().unwrap()).args([name, "--exact", "--nocapture"]);
+        let output = again.env(ALONE, "true").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        print!("{text}");
+        assert!(output.status.success() && text.contains("1 passed"), "{output:?}");
+        return;
+    }
+    let may_skip = std::env::var_os(ALONE).is_none() && std::env::var_os("CI").is_none_or(|ci| ci != "true");
+    assert!(may_skip, "nothing can be mounted here, with `mount` or `unshare`");
+    println!("skipped: nothing can be mounted here; the limit on files stands for a full disk");
+}
+
 fn succeeds(program: &str, arguments: &[&str]) -> bool {
     let status = Command::new(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
@@ -91,11 +114,11 @@ fn succeeds(program: &str, arguments: &[&str]) -> bool {
 
 #[test]
 fn a_full_file_system_loses_nothing_and_goes_on_when_there_is_space() {
-    let Some(small) = Small::mount() else {
-        println!("nothing can be mounted here; the limit on files stands for a full disk");
-        return;
-    };
-    let (directory, ballast) = (small.path().join("log"), small.path().join("ballast"));
+    on_a_small_file_system("a_full_file_system_loses_nothing_and_goes_on_when_there_is_space", goes_on);
+}
+
+fn goes_on(small: &Path) {
+    let (directory, ballast) = (small.join("log"), small.join("ballast"));
     fs::write(&ballast, vec![1; 600 << 10]).unwrap();
     let log = open(&directory);
     let (acknowledged, error) = fill(&log);
@@ -117,8 +140,11 @@ fn a_full_file_system_loses_nothing_and_goes_on_when_there_is_space() {
 
 #[test]
 fn a_file_system_that_is_full_at_the_open_says_so_and_keeps_everything() {
-    let Some(small) = Small::mount() else { return };
-    let (directory, ballast) = (small.path().join("log"), small.path().join("ballast"));
+    on_a_small_file_system("a_file_system_that_is_full_at_the_open_says_so_and_keeps_everything", is_refused);
+}
+
+fn is_refused(small: &Path) {
+    let (directory, ballast) = (small.join("log"), small.join("ballast"));
     fs::write(&ballast, vec![1; 600 << 10]).unwrap();
     let (acknowledged, _) = fill(&open(&directory));
     // An open seals the past with a new segment, for which there is no room.
