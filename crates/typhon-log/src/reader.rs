@@ -136,7 +136,9 @@ impl Reader {
         let mut filled = 0;
         for chunk in &self.chunks {
             let at = offset + filled as u64;
-            if let Some(from) = at.checked_sub(chunk.start).map(|from| from as usize).filter(|from| *from < chunk.bytes) {
+            if let Some(from) =
+                at.checked_sub(chunk.start).map(|from| from as usize).filter(|from| *from < chunk.bytes)
+            {
                 let count = (chunk.bytes - from).min(bytes - filled);
                 buffer[filled..filled + count].copy_from_slice(&chunk.buffer[from..from + count]);
                 filled += count;
