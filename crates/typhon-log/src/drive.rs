@@ -7,10 +7,9 @@
 
 use crate::stream::Stream;
 use crate::sync::{Fault, Mutex, MutexGuard, lock, planted, try_lock};
-use crate::waiters::{Arrival, Ticket};
+use crate::waiters::{Ticket, Turn};
 use std::ops::{Deref, DerefMut};
 use typhon_sync::Deadline;
-use typhon_sync::wait::WaitEnd;
 
 /// What drains the stream. Failures go to [`Stream::fail`].
 pub(crate) trait Drive {
@@ -40,6 +39,14 @@ pub(crate) enum NotDurable {
     NotAppended,
     /// There is no room on disk, and nobody tries again by himself.
     Full,
+}
+
+/// What a thread does when it has waited.
+enum Next {
+    Return(Result<(), NotDurable>),
+    /// Look again, whether it is durable or who writes.
+    Look,
+    Write,
 }
 
 /// The stream and what drains it.
@@ -91,7 +98,7 @@ impl<W> Drop for Held<'_, W> {
         self.guard = None;
         // After the writer is free: whoever registers from now on finds it free by itself.
         if !self.is_put_off && !planted(Fault::NoBaton) {
-            self.stream.waiters.wake_first();
+            self.stream.waiters.call();
         }
         if !self.was_idle {
             self.stream.made_room();
@@ -154,13 +161,21 @@ impl<W: Drive> Driven<W> {
         if position > self.stream.next().position {
             return Err(NotDurable::NotAppended);
         }
-        if let Some(result) = self.gather(position, deadline, &ring) {
-            return result;
-        }
+        let mut gathers = self.waiters_write;
         loop {
             if let Some(result) = self.settled(position) {
                 return result;
             }
+            // Lets the others of a crowd come, until this thread was the first of them for long enough.
+            if gathers && let Some(ticket) = self.stream.waiters.arrive(position) {
+                match self.park(&ticket, position, deadline, &ring) {
+                    Next::Return(result) => return result,
+                    Next::Look => {}
+                    Next::Write => gathers = false,
+                }
+                continue;
+            }
+            gathers = self.waiters_write;
             if self.try_step() == Some(Step::Wrote) {
                 continue;
             }
@@ -168,81 +183,59 @@ impl<W: Drive> Driven<W> {
             // Between the attempt and the registration the writer may have become free, and nobody to be woken.
             let step = if planted(Fault::RegisterBlind) { None } else { self.try_step() };
             if step == Some(Step::Wrote) {
-                self.stream.waiters.cancel(&ticket);
+                self.stream.waiters.leave(&ticket);
                 continue;
             }
-            if let Some(result) = self.settled(position) {
-                self.leave(&ticket);
-                return result;
-            }
             if step == Some(Step::Full) && !self.is_helped {
+                let settled = self.settled(position);
                 self.leave(&ticket);
-                return Err(NotDurable::Full);
+                return settled.unwrap_or(Err(NotDurable::Full));
             }
             if !self.waiters_write || step == Some(Step::Full) {
                 ring();
             }
-            if let Some(result) = self.park(&ticket, position, deadline, &ring) {
+            if let Next::Return(result) = self.park(&ticket, position, deadline, &ring) {
                 return result;
             }
         }
     }
 
-    /// Lets the others of a crowd come, see [`Waiters::arrive`](crate::waiters::Waiters::arrive). Without a result this
-    /// thread writes, or was called to look again.
-    fn gather(&self, position: u64, deadline: Deadline, ring: &impl Fn()) -> Option<Result<(), NotDurable>> {
-        if !self.waiters_write {
-            return None;
+    /// Waits for this thread's turn, or for the deadline.
+    fn park(&self, ticket: &Ticket, position: u64, deadline: Deadline, ring: &impl Fn()) -> Next {
+        if let Some(result) = self.settled(position) {
+            self.leave(ticket);
+            return Next::Return(result);
         }
-        match self.stream.waiters.arrive(position) {
-            Arrival::Last => None,
-            Arrival::First(ticket, gather) => {
-                let alarm = Deadline::from_timeout(gather).min(deadline);
-                if self.settled(position).is_none() && ticket.park(alarm) == WaitEnd::Woken {
-                    return None;
-                }
-                self.stream.waiters.cancel(&ticket);
-                let settled = self.settled(position);
-                if settled.is_some() {
+        let turn = ticket.park(deadline);
+        if turn == Turn::Served {
+            return Next::Look;
+        }
+        let has_called = self.stream.waiters.leave(ticket);
+        match self.settled(position) {
+            Some(result) => {
+                if has_called {
                     // Others rely on this thread to write.
-                    self.stream.waiters.wake_first();
+                    self.stream.waiters.call();
                 }
-                settled
+                Next::Return(result)
             }
-            Arrival::Between(ticket) => match self.settled(position) {
-                Some(result) => {
-                    self.leave(&ticket);
-                    Some(result)
+            None if ticket.has_alarm() && turn == Turn::Expired => Next::Write,
+            None if turn == Turn::Called => Next::Look,
+            None => {
+                if has_called {
+                    self.stream.waiters.call();
                 }
-                None => self.park(&ticket, position, deadline, ring),
-            },
+                // Nobody waits for it any more; it is still to be written soon.
+                ring();
+                Next::Return(Err(NotDurable::Expired))
+            }
         }
-    }
-
-    /// Waits to be woken, which gives no result, or for the deadline.
-    fn park(
-        &self,
-        ticket: &Ticket,
-        position: u64,
-        deadline: Deadline,
-        ring: &impl Fn(),
-    ) -> Option<Result<(), NotDurable>> {
-        if ticket.park(deadline) == WaitEnd::Woken {
-            return None;
-        }
-        self.leave(ticket);
-        let settled = self.settled(position);
-        if settled.is_none() {
-            // Nobody waits for it any more; it is still to be written soon.
-            ring();
-        }
-        Some(settled.unwrap_or(Err(NotDurable::Expired)))
     }
 
     /// Gives a place back. If this thread was called meanwhile, to write next, somebody else is.
     fn leave(&self, ticket: &Ticket) {
-        if !self.stream.waiters.cancel(ticket) {
-            self.stream.waiters.wake_first();
+        if self.stream.waiters.leave(ticket) {
+            self.stream.waiters.call();
         }
     }
 
@@ -276,10 +269,12 @@ mod tests {
     fn a_call_to_write_is_passed_on_by_whoever_leaves() {
         let driven = Driven::new(Stream::new(Place { position: 4096, tsn: 1 }, 4096), Nothing, true, false);
         let waiters = &driven.stream.waiters;
-        let (first, second) = (waiters.register(4104), waiters.register(4112));
-        waiters.wake_first();
+        let first = waiters.register(4104);
+        waiters.call();
+        // Of the two that sleep on one word, this one has not seen the first call.
+        let second = waiters.register(4112);
         driven.leave(&first);
-        assert_eq!(second.park(Deadline::EXPIRED), WaitEnd::Woken);
+        assert_eq!(second.park(Deadline::EXPIRED), Turn::Called);
     }
 
     /// A disk without room, and how often it was asked.
@@ -315,20 +310,29 @@ mod tests {
         }
     }
 
-    /// The first of a crowd has an alarm, those between are called by whoever writes, the last one writes.
+    /// The first of a crowd has an alarm, nobody is called who need not be, the last one writes.
     #[test]
     fn the_last_of_a_crowd_writes() {
         let waiters = crate::waiters::Waiters::new();
-        assert!(matches!(waiters.arrive(8), Arrival::Last), "nobody is expected");
+        assert!(waiters.arrive(8).is_none(), "nobody is expected");
         let served: Vec<_> = (0..2).map(|_| waiters.register(8)).collect();
+        waiters.begin_group();
+        let late = waiters.arrive(16).expect("somebody writes already");
+        assert!(!late.has_alarm(), "whoever writes calls the next");
         waiters.release(8, std::time::Duration::from_micros(50));
-        assert!(served.iter().all(|ticket| ticket.park(Deadline::EXPIRED) == WaitEnd::Woken));
-        let Arrival::First(first, gather) = waiters.arrive(16) else { panic!("three are expected") };
-        assert_eq!(gather.as_micros(), 50);
-        let Arrival::Between(between) = waiters.arrive(24) else { panic!("the first has the alarm") };
-        assert!(matches!(waiters.arrive(32), Arrival::Last));
-        waiters.wake_first();
-        assert_eq!(first.park(Deadline::EXPIRED), WaitEnd::Expired, "its alarm is enough");
-        assert_eq!(between.park(Deadline::EXPIRED), WaitEnd::Woken);
+        assert!(served.iter().all(|ticket| ticket.park(Deadline::EXPIRED) == Turn::Served));
+        assert_eq!(late.park(Deadline::EXPIRED), Turn::Expired, "it belongs to the next group");
+        let first = waiters.arrive(24).expect("four are expected");
+        assert!(first.has_alarm());
+        let between = waiters.arrive(32).expect("four are expected");
+        assert!(!between.has_alarm(), "the first has it");
+        waiters.call();
+        for ticket in [&late, &first, &between] {
+            assert_eq!(ticket.park(Deadline::EXPIRED), Turn::Expired, "the alarm is enough");
+        }
+        assert!(waiters.arrive(40).is_none(), "it is the last");
+        assert!(waiters.leave(&first), "others relied on its alarm");
+        waiters.call();
+        assert_eq!(late.park(Deadline::EXPIRED), Turn::Called, "nobody has an alarm");
     }
 }

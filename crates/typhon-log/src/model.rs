@@ -50,6 +50,8 @@ impl Drive for Sink {
             count += 1;
         }
         stream.acknowledge(self.cursor.0.position, Duration::ZERO);
+        // Others may run before the writer is given back. The models see that only at a step that matters to others.
+        stream.waiters.look();
         Step::Wrote
     }
 }

@@ -190,6 +190,7 @@ impl Stream {
             self.freed.store(end.position, Ordering::Release);
         }
         self.ring.take(cursor.0.position, bytes);
+        self.waiters.begin_group();
         cursor.0 = end;
         self.freed_tsn.store(end.tsn, Ordering::Release);
         self.freed.store(end.position, Ordering::Release);
@@ -199,11 +200,6 @@ impl Stream {
     /// Everything before a position is durable: wakes whoever waited for that. They and the calling thread are expected
     /// back within a time.
     pub(crate) fn acknowledge(&self, position: u64, gather: Duration) {
-        if planted(Fault::WakeBeforeStore) {
-            self.waiters.release(position, gather);
-            self.durable.store(position, Ordering::Release);
-            return;
-        }
         self.durable.store(position, Ordering::Release);
         self.waiters.release(position, gather);
     }

@@ -97,8 +97,8 @@ pub enum Fault {
     AwaitBlind,
     /// Nobody looks whether somebody waits for space.
     SpaceBlind,
-    /// The durable position is published before the waiters can find it.
-    WakeBeforeStore,
+    /// Threads that sleep are woken before the word on which they sleep says that they are served.
+    WakeBeforeMark,
     /// A group is closed without a fence before its frames are looked for.
     GroupUnfenced,
 }

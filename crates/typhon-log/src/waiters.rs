@@ -1,13 +1,22 @@
-//! Threads that wait for positions to become durable, each woken when its own is.
+//! Threads that wait for positions to become durable, and when the next group is complete.
+//!
+//! Threads that wait for the same group form a cohort, and sleep on one word: when the group is durable, one call to the
+//! system wakes them all. Waking them one by one takes the system longer, and the first that run get in the way of whoever
+//! wakes the others.
 
-use crate::sync::{Mutex, lock};
-use std::collections::BTreeMap;
+use crate::sync::{AtomicU32, Fault, Mutex, Ordering, lock, planted};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use typhon_sync::Deadline;
-use typhon_sync::wait::{Parker, WaitEnd};
+use typhon_sync::wait::{self, WaitEnd};
 
-/// Waiting threads by position.
+/// Bit of a cohort's word: its group is durable, it is in no list any more.
+const SERVED: u32 = 1;
+/// What a call to write adds to a cohort's word.
+const CALL: u32 = 2;
+
+/// Waiting threads by cohort.
 #[derive(Debug)]
 pub(crate) struct Waiters {
     list: Mutex<List>,
@@ -15,47 +24,69 @@ pub(crate) struct Waiters {
 
 #[derive(Debug, Default)]
 struct List {
-    waiting: BTreeMap<Key, Waiting>,
-    next_number: u64,
-    /// Threads that the last group served, and that are about to be back.
+    /// The oldest first.
+    cohorts: VecDeque<Cohort>,
+    /// Threads that are expected to wait again: those that the last group served, and those that came too late for it.
     crowd: usize,
     /// How long whoever is back first waits for the others at most.
     gather: Duration,
+    /// A group is being written. Whoever writes it calls somebody when it is done.
+    is_writing: bool,
 }
 
-/// Position and number.
-type Key = (u64, u64);
-
 #[derive(Debug)]
-struct Waiting {
-    parker: Arc<Parker>,
-    /// Wakes by itself, soon, and writes then.
+struct Cohort {
+    /// Changed with the list locked.
+    word: Arc<AtomicU32>,
+    waiting: usize,
+    /// One of them wakes by itself, soon, and writes then.
     has_alarm: bool,
+    /// The least position that somebody waits for, or did.
+    lowest: u64,
+    /// A group was begun since: whoever comes now is too late for it.
+    is_closed: bool,
 }
 
 /// A place among the waiters.
 #[derive(Debug)]
 pub(crate) struct Ticket {
-    key: Key,
-    parker: Arc<Parker>,
+    word: Arc<AtomicU32>,
+    /// The word when the place was taken.
+    seen: u32,
+    /// How long to wait for others.
+    gather: Option<Duration>,
+}
+
+/// Why a thread does not wait any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// A group is durable, nearly always the one it waited for. Its place is gone.
+    Served,
+    /// It was called to write next.
+    Called,
+    /// The deadline has passed, or the time for the others to come.
+    Expired,
 }
 
 impl Ticket {
-    /// Waits until somebody takes this place out of the list.
-    pub(crate) fn park(&self, deadline: Deadline) -> WaitEnd {
-        self.parker.park(deadline)
+    /// Waits until the thread's turn, the deadline, or the end of the time for others to come.
+    pub(crate) fn park(&self, deadline: Deadline) -> Turn {
+        let deadline = self.gather.map_or(deadline, |gather| Deadline::from_timeout(gather).min(deadline));
+        loop {
+            let end = wait::wait(&self.word, self.seen, deadline);
+            match self.word.load(Ordering::Acquire) {
+                word if word & SERVED != 0 => return Turn::Served,
+                word if word != self.seen => return Turn::Called,
+                _ if end == WaitEnd::Expired => return Turn::Expired,
+                _ => {}
+            }
+        }
     }
-}
 
-/// What to do for a thread that waits while others are expected.
-#[derive(Debug)]
-pub(crate) enum Arrival {
-    /// Write: nobody else is expected.
-    Last,
-    /// Wait for the others, but not longer than this, then write.
-    First(Ticket, Duration),
-    /// Wait: whoever came first, or comes last, writes.
-    Between(Ticket),
+    /// Does the thread write when its time has passed?
+    pub(crate) fn has_alarm(&self) -> bool {
+        self.gather.is_some()
+    }
 }
 
 impl Waiters {
@@ -65,61 +96,115 @@ impl Waiters {
 
     /// Registers the calling thread. Look again at what it waits for before parking.
     pub(crate) fn register(&self, position: u64) -> Ticket {
-        lock(&self.list).add(position, false)
+        lock(&self.list).add(position, None)
     }
 
     /// Threads that one group served come back at about the same time. A group that leaves without some of them makes
-    /// those wait for two syncs; so the last one writes, and until then the first one waits a little.
-    pub(crate) fn arrive(&self, position: u64) -> Arrival {
+    /// those wait for two syncs; so the last one writes, and until then the first one waits a little. Who comes while a
+    /// group is written waits for its end, and then for the others. `None`: nobody else is expected.
+    pub(crate) fn arrive(&self, position: u64) -> Option<Ticket> {
         let mut list = lock(&self.list);
-        if list.waiting.len() + 1 >= list.crowd {
-            return Arrival::Last;
+        if list.is_writing {
+            return Some(list.add(position, None));
         }
-        if list.waiting.values().any(|waiting| waiting.has_alarm) {
-            return Arrival::Between(list.add(position, false));
+        if list.waiting() + 1 >= list.crowd {
+            return None;
         }
-        Arrival::First(list.add(position, true), list.gather)
+        let gather = (!list.has_alarm()).then_some(list.gather);
+        Some(list.add(position, gather))
     }
 
-    /// Gives a place back. `false`: somebody has taken it out before, and woken its thread.
-    pub(crate) fn cancel(&self, ticket: &Ticket) -> bool {
-        lock(&self.list).waiting.remove(&ticket.key).is_some()
+    /// Gives a place back, whatever its turn. `true`: the thread may have been called to write, and if it does not,
+    /// somebody else must be.
+    pub(crate) fn leave(&self, ticket: &Ticket) -> bool {
+        let mut list = lock(&self.list);
+        let Some(index) = list.cohorts.iter().position(|cohort| Arc::ptr_eq(&cohort.word, &ticket.word)) else {
+            return false;
+        };
+        let cohort = &mut list.cohorts[index];
+        cohort.waiting -= 1;
+        cohort.has_alarm &= !ticket.has_alarm();
+        if cohort.waiting == 0 {
+            list.cohorts.remove(index);
+        }
+        ticket.has_alarm() || ticket.word.load(Ordering::Relaxed) != ticket.seen
+    }
+
+    /// A group is begun: whoever waits from now on belongs to the next one. [`Waiters::release`] ends it.
+    pub(crate) fn begin_group(&self) {
+        let mut list = lock(&self.list);
+        list.is_writing = true;
+        if let Some(last) = list.cohorts.back_mut() {
+            last.is_closed = true;
+        }
     }
 
     /// Wakes everybody who waits for a position up to `durable`. They and the calling thread are expected back within
     /// the time `gather`.
     pub(crate) fn release(&self, durable: u64, gather: Duration) {
         let mut list = lock(&self.list);
-        let later = list.waiting.split_off(&(durable + 1, 0));
-        let covered = std::mem::replace(&mut list.waiting, later);
-        (list.crowd, list.gather) = (covered.len() + 1, gather);
+        (list.crowd, list.gather, list.is_writing) = (list.waiting() + 1, gather, false);
+        let (served, later) = list.cohorts.drain(..).partition(|cohort| cohort.lowest <= durable);
+        list.cohorts = later;
+        let served: VecDeque<Cohort> = served;
+        if planted(Fault::WakeBeforeMark) {
+            served.iter().for_each(|cohort| wait::wake_all(&cohort.word));
+        }
+        for cohort in &served {
+            cohort.word.fetch_or(SERVED, Ordering::Release);
+        }
         drop(list);
-        covered.values().for_each(|waiting| waiting.parker.unpark());
+        if !planted(Fault::WakeBeforeMark) {
+            served.iter().for_each(|cohort| wait::wake_all(&cohort.word));
+        }
     }
 
-    /// Wakes the one whose position comes first, to write for all; but nobody who will do so without.
-    pub(crate) fn wake_first(&self) {
-        let mut list = lock(&self.list);
-        let first = list.waiting.iter().find(|(_, waiting)| !waiting.has_alarm).map(|(key, _)| *key);
-        let woken = first.and_then(|key| list.waiting.remove(&key));
+    /// Wakes the one who has waited longest, to write for all, unless somebody will without.
+    pub(crate) fn call(&self) {
+        let list = lock(&self.list);
+        let Some(first) = list.cohorts.front().filter(|_| !list.has_alarm()) else { return };
+        first.word.fetch_add(CALL, Ordering::Release);
+        let word = Arc::clone(&first.word);
         drop(list);
-        if let Some(waiting) = woken {
-            waiting.parker.unpark();
-        }
+        wait::wake_one(&word);
+    }
+
+    /// A step that every other step of the list may come before or after.
+    #[cfg(loom)]
+    pub(crate) fn look(&self) {
+        drop(lock(&self.list));
     }
 
     /// Wakes everybody.
     pub(crate) fn wake_all(&self) {
-        self.release(u64::MAX - 1, Duration::ZERO);
+        self.release(u64::MAX, Duration::ZERO);
     }
 }
 
 impl List {
-    fn add(&mut self, position: u64, has_alarm: bool) -> Ticket {
-        let key = (position, self.next_number);
-        self.next_number += 1;
-        let parker = Arc::new(Parker::new());
-        self.waiting.insert(key, Waiting { parker: Arc::clone(&parker), has_alarm });
-        Ticket { key, parker }
+    fn waiting(&self) -> usize {
+        self.cohorts.iter().map(|cohort| cohort.waiting).sum()
+    }
+
+    fn has_alarm(&self) -> bool {
+        self.cohorts.iter().any(|cohort| cohort.has_alarm)
+    }
+
+    fn add(&mut self, position: u64, gather: Option<Duration>) -> Ticket {
+        if self.cohorts.back().is_none_or(|last| last.is_closed) {
+            let word = Arc::new(AtomicU32::new(0));
+            self.cohorts.push_back(Cohort {
+                word,
+                waiting: 0,
+                has_alarm: false,
+                lowest: position,
+                is_closed: false,
+            });
+        }
+        let last = self.cohorts.back_mut().expect("there is one");
+        last.waiting += 1;
+        last.has_alarm |= gather.is_some();
+        last.lowest = last.lowest.min(position);
+        Ticket { word: Arc::clone(&last.word), seen: last.word.load(Ordering::Relaxed), gather }
     }
 }

@@ -19,9 +19,9 @@ use typhon_profiler::{emit, is_on, span};
 use typhon_store::Buffer;
 
 /// How long the first thread of a crowd waits at most for the last, as part of what a sync takes.
-const GATHER_PART: u32 = 4;
+const GATHER_PART: u32 = 2;
 /// And never longer than this.
-const GATHER_MAX: Duration = Duration::from_micros(200);
+const GATHER_MAX: Duration = Duration::from_micros(400);
 
 /// Reasons of kind 218.
 const DRAINED: u8 = 0;
@@ -164,6 +164,10 @@ impl Writer {
                     self.write_block(stream, batch)?;
                     frames += batch.frames;
                     blocks = blocks.saturating_add(1);
+                    // Those whom the sync has woken are about to append: their group is for the last of them to write.
+                    if stream.durable() == self.cursor.0.position {
+                        break Step::Wrote;
+                    }
                 }
                 Collected::TooLarge(bytes) => {
                     if !planted(Fault::SyncNewestOnly) {
