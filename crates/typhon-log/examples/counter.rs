@@ -4,12 +4,27 @@
 
 use std::error::Error;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 use typhon_log::{Draft, Options, Store};
 use typhon_store::PoolIo;
 use typhon_sync::Deadline;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(count) => {
+            println!("{count}");
+            ExitCode::SUCCESS
+        }
+        // Says what is wrong and what to do about it.
+        Err(error) => {
+            eprintln!("counter: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<u64, Box<dyn Error>> {
     let directory = std::env::args_os().nth(1).map(PathBuf::from).ok_or("usage: counter DIRECTORY")?;
     let opening = Store::open(Arc::new(PoolIo::new()), &directory, Options::small(), &0_u64.to_le_bytes())?;
 
@@ -23,6 +38,5 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let log = opening.start(&count.to_le_bytes())?;
     log.commit(&Draft::commit(b"+1"), Deadline::INFINITE)?;
-    println!("{}", count + 1);
-    Ok(())
+    Ok(count + 1)
 }

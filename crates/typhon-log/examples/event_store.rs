@@ -10,6 +10,7 @@ use std::error::Error;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use typhon_log::{Draft, Lsn, Options, Store};
 use typhon_store::PoolIo;
@@ -84,7 +85,14 @@ fn durable_length(file: &File) -> Outcome<[u8; 8]> {
     Ok(file.metadata()?.len().to_le_bytes())
 }
 
-fn main() -> Outcome<()> {
+fn main() -> ExitCode {
+    let Err(error) = run() else { return ExitCode::SUCCESS };
+    // Says what is wrong and what to do about it.
+    eprintln!("event_store: {error}");
+    ExitCode::FAILURE
+}
+
+fn run() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {

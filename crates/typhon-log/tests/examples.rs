@@ -85,3 +85,21 @@ fn the_event_store_keeps_every_event_that_it_took_in_order() {
     let missing: Vec<_> = taken.iter().filter(|event| !listed.contains(&event.as_str())).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+#[test]
+fn what_goes_wrong_is_said_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("log");
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(directory.join("anchor"), [b'x'; 8192]).unwrap();
+    let (counter, store) = (example("counter"), example("event_store"));
+    let folder = folder.path().to_str().unwrap();
+    for (program, arguments) in [(counter, vec![directory.to_str().unwrap()]), (store, vec![folder, "list"])] {
+        let output = Command::new(&program).args(arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success());
+        assert!(said.contains("anchor is not a file of this log") && said.contains("move it out"), "{said}");
+        let usage = Command::new(&program).output().unwrap();
+        assert!(String::from_utf8(usage.stderr).unwrap().contains(": usage: "));
+    }
+}
