@@ -118,7 +118,8 @@ impl Waiters {
     /// somebody else must be.
     pub(crate) fn leave(&self, ticket: &Ticket) -> bool {
         let mut list = lock(&self.list);
-        let Some(index) = list.cohorts.iter().position(|cohort| Arc::ptr_eq(&cohort.word, &ticket.word)) else {
+        let Some(index) = list.cohorts.iter().position(|cohort| Arc::ptr_eq(&cohort.word, &ticket.word))
+        else {
             return false;
         };
         let cohort = &mut list.cohorts[index];

@@ -94,7 +94,8 @@ fn what_goes_wrong_is_said_with_a_remedy() {
     std::fs::write(directory.join("anchor"), [b'x'; 8192]).unwrap();
     let (counter, store) = (example("counter"), example("event_store"));
     let folder = folder.path().to_str().unwrap();
-    for (program, arguments) in [(counter, vec![directory.to_str().unwrap()]), (store, vec![folder, "list"])] {
+    for (program, arguments) in [(counter, vec![directory.to_str().unwrap()]), (store, vec![folder, "list"])]
+    {
         let output = Command::new(&program).args(arguments).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success());
