@@ -14,6 +14,8 @@ use std::path::PathBuf;
     arg_required_else_help = true
 )]
 #[command(after_help = "Examples:
+  typhon demo --ui
+  typhon ui run.typhon-trace
   typhon trace info run.typhon-trace
   typhon trace dump run.typhon-trace --where 'kind=BTree* dur>50us'
   typhon kinds --fields TransactionCommit")]
@@ -117,7 +119,7 @@ is where the newest open begins.
 
 Exit codes:
   0 sound   1 sound, with notices (a torn tail)   2 parts disagree   3 data loss
-  4 cannot be opened
+  4 cannot be opened   66 no such file
 
 Examples:
   typhon db log world/wal
@@ -391,6 +393,7 @@ pub(crate) enum Int64 {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes:
   0 sound   1 sound, with notices   2 parts disagree   3 data loss   4 cannot be opened
+  66 no such file
 
 Examples:
   typhon trace verify run.typhon-trace
@@ -489,7 +492,8 @@ passed on; its standard output goes to standard error, so that the collections h
 Examples:
   typhon gc -o gc.typhon-trace --pid 4711 --duration 30s
   typhon gc -o gc.typhon-trace -- dotnet app.dll
-  typhon gc -o gc.typhon-trace --listen /tmp/gc.sock     then DOTNET_DiagnosticPorts=/tmp/gc.sock app
+  typhon gc -o gc.typhon-trace --listen /tmp/gc.sock
+    and elsewhere DOTNET_DiagnosticPorts=/tmp/gc.sock app
   typhon gc -o gc.typhon-trace --from run.nettrace --json"
 )]
 pub(crate) struct Gc {
@@ -576,7 +580,7 @@ directory, or by the environment (docs/configuration.md). The same seed gives th
 Examples:
   typhon demo
   typhon demo --seconds 45 --overload
-  typhon demo --gc
+  typhon demo --gc --ui
   typhon demo --ants 1000000 --hz 10 -o big.typhon-trace"
 )]
 pub(crate) struct Demo {

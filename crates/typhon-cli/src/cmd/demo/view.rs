@@ -230,7 +230,7 @@ fn to_text(finished: &Finished<'_>) -> String {
     losses.iter().for_each(|(_, _, why)| text.push_str(&format!("        ! {why}\n")));
     let file = shell_word(&finished.args.output);
     text.push_str(&format!(
-        "\nWhere did the time go?\n  typhon trace stats {file} --by system\n  typhon trace stats {file}\n  \
+        "\nWhere did the time go?\n  typhon ui {file}\n  typhon trace stats {file} --by system\n  typhon trace stats {file}\n  \
          typhon trace info {file}\n  typhon trace export {file} -o anthill.perfetto-trace --to perfetto\n"
     ));
     text
