@@ -37,8 +37,10 @@ test("the list has every hit in order of time; N and Shift N walk it", async ({ 
   }
   await page.keyboard.press("Shift+N");
   await expect(inspector).toHaveAttribute("data-event", expected[1].event);
-  for (const _ of [0, 1]) await page.keyboard.press("Shift+N");
+  await page.keyboard.press("Shift+N");
+  await expect(inspector).toHaveAttribute("data-event", expected[0].event);
   // Before the first comes the last.
+  await page.keyboard.press("Shift+N");
   await expect(page.locator(".search-result")).toContainText(`${expected.length} of ${expected.length}`);
   await expect(inspector).toHaveAttribute("data-event", expected[expected.length - 1].event);
 });
