@@ -211,6 +211,11 @@ impl SurveyCollector {
         self.records += other.records;
     }
 
+    /// About so many bytes.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        self.ticks.resident_bytes() + size_of_val(self.infos.as_slice())
+    }
+
     /// Resolves ticks and threads.
     pub fn finish(self) -> Survey {
         let is_empty = self.records == 0;

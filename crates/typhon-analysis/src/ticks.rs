@@ -55,6 +55,12 @@ impl TickCollector {
         self.anchors.merge(other.anchors, 2 * self.max_ticks);
     }
 
+    /// About so many bytes.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        let moments = |moments: &Moments<i64>| size_of_val(moments.values.as_slice());
+        moments(&self.starts) + moments(&self.ends) + size_of_val(self.anchors.values.as_slice())
+    }
+
     /// Resolves the numbering.
     pub fn finish(self) -> Ticks {
         let not_told_apart = self.starts.left_out;

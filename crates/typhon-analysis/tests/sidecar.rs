@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, thread};
 use typhon_analysis::session::{Cancel, Memory, Session, SessionOptions, SpanOrder, State};
 use typhon_analysis::stats::GroupBy;
 use typhon_analysis::tile::{
@@ -241,4 +243,106 @@ fn a_session_that_rests_gives_its_memory_back_and_answers_as_before() {
     // Without a file there is nothing to rest in.
     let unkept = SessionOptions { index_files: false, ..options };
     assert!(!open(&trace, &unkept).rest());
+}
+
+/// Names a trace to a process that a test runs beside itself.
+const TRACE: &str = "TYPHON_TEST_TRACE";
+
+/// What of this kind lies in a folder.
+fn unfinished(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).expect("there").flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(".typhon-index-")).count()
+}
+
+#[test]
+fn f9_several_at_once_write_the_same_index_and_one_remains() {
+    let folder = tempfile::tempdir().expect("made");
+    let trace = folder.path().join("a.typhon-trace");
+    fs::copy(corpus("guide-shard.typhon-trace"), &trace).expect("copied");
+    let expected = answers(&open(&corpus("guide-shard.typhon-trace"), &unhurried()));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            // Each with memory of its own, as in processes of their own.
+            scope.spawn(|| assert!(answers(&open(&trace, &options())) == expected));
+        }
+    });
+    assert_eq!(unfinished(folder.path()), 0);
+    let kept = trace.with_extension("typhon-index");
+    let written = fs::metadata(&kept).and_then(|data| data.modified()).expect("there");
+    assert!(answers(&open(&trace, &options())) == expected);
+    assert_eq!(fs::metadata(&kept).and_then(|data| data.modified()).expect("there"), written);
+}
+
+#[test]
+fn f9_what_a_killed_process_leaves_does_no_harm() {
+    if let Some(trace) = env::var_os(TRACE) {
+        open(&PathBuf::from(trace), &options());
+        return;
+    }
+    let folder = tempfile::tempdir().expect("made");
+    let trace = folder.path().join("a.typhon-trace");
+    fs::copy(corpus("anthill.typhon-trace"), &trace).expect("copied");
+    let expected = answers(&open(&corpus("anthill.typhon-trace"), &unhurried()));
+    let kept = trace.with_extension("typhon-index");
+    let mut killed = 0;
+    for round in 0..4 {
+        let this = env::current_exe().expect("a program");
+        let mut child: Child = Command::new(this)
+            .args(["--exact", "f9_what_a_killed_process_leaves_does_no_harm"])
+            .env(TRACE, &trace)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let started = Instant::now();
+        let left = unfinished(folder.path());
+        while unfinished(folder.path()) == left && child.try_wait().expect("a child").is_none() {
+            assert!(started.elapsed() < Duration::from_secs(120), "it writes nothing");
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(10 * round));
+        child.kill().expect("a child");
+        let ended = child.wait().expect("a child");
+        killed += u32::from(!ended.success());
+        assert!(answers(&open(&trace, &options())) == expected, "round {round}");
+        fs::remove_file(&kept).expect("there is an index");
+    }
+    assert!(killed > 0, "it was never caught while it wrote");
+}
+
+#[cfg(unix)]
+#[test]
+fn f9_on_a_full_disk_the_index_is_kept_in_memory() {
+    if let Some(trace) = env::var_os(TRACE) {
+        let trace = PathBuf::from(trace);
+        let cache = trace.with_file_name("cache");
+        let keeping = SessionOptions { index_min_bytes: 0, cache_dir: Some(cache.clone()), ..unhurried() };
+        let session = open(&trace, &keeping);
+        assert_eq!(session.index_path(), None);
+        let remarks = session.remarks();
+        assert_eq!(remarks.len(), 2, "{remarks:?}");
+        assert!(remarks.iter().all(|remark| remark.contains("kept in")), "{remarks:?}");
+        assert!(answers(&session) == answers(&open(&corpus("anthill.typhon-trace"), &unhurried())));
+        assert_eq!(unfinished(trace.parent().expect("a folder")) + unfinished(&cache), 0);
+        assert!(!trace.with_extension("typhon-index").exists());
+        // Where there is not even memory, that is said.
+        let session = Session::open(&trace, SessionOptions { memory: Memory::new(0), ..keeping });
+        let state = session.expect("opens").wait_until_idle();
+        assert!(matches!(&state, State::Failed(reason) if reason.contains("the index")), "{state:?}");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("made");
+    let trace = folder.path().join("a.typhon-trace");
+    fs::copy(corpus("anthill.typhon-trace"), &trace).expect("copied");
+    let this = env::current_exe().expect("a program");
+    // No file of this process may become larger than that; whoever tries gets an error, as on a full disk.
+    let run = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\""])
+        .arg(this)
+        .args(["--exact", "f9_on_a_full_disk_the_index_is_kept_in_memory", "--nocapture"])
+        .env(TRACE, &trace)
+        .output()
+        .expect("there is a shell");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"));
 }

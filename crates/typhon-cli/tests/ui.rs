@@ -195,16 +195,58 @@ fn fifty_sessions_keep_to_the_memory() {
             .expect("copied");
     }
     let files: Vec<&str> = names.iter().map(String::as_str).collect();
-    let ui = Ui::start(folder.path(), &[&["--no-browser", "--memory", "256M"], &files[..]].concat());
-    ui.wait_for_all(50);
-    for session in 1..=50 {
-        assert!(ui.get(&format!("/sessions/{session}/stats?by=name"))["rowCount"].as_u64() > Some(0));
+    for (memory, most_mib) in [("128M", 128), ("256M", 256)] {
+        let ui = Ui::start(folder.path(), &[&["--no-browser", "--memory", memory], &files[..]].concat());
+        ui.wait_for_all(50);
+        for session in 1..=50 {
+            assert!(ui.get(&format!("/sessions/{session}/stats?by=name"))["rowCount"].as_u64() > Some(0));
+        }
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", ui.child.id())) else { return };
+        let peak = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
+        let kib: u64 = peak.split_whitespace().nth(1).expect("a number").parse().expect("a number");
+        println!("{memory}: {} MiB", kib >> 10);
+        assert!(kib >> 10 <= most_mib, "{memory}: {} MiB", kib >> 10);
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", ui.child.id()));
-    let Ok(status) = status else { return };
-    let peak = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
-    let kib: u64 = peak.split_whitespace().nth(1).expect("a number").parse().expect("a number");
-    assert!(kib <= 256 << 10, "{} MiB", kib >> 10);
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_refused_in_the_terminal() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("set");
+    let file = folder.path().join("a.typhon-trace");
+    std::fs::copy(repository().join("corpus/all-kinds.typhon-trace"), &file).expect("copied");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).expect("set");
+    let mut ui = command();
+    ui.args(["ui", "--no-browser"]).arg(&file).current_dir(folder.path()).env("HOME", folder.path());
+    // Root may read everything.
+    if std::fs::metadata(folder.path()).expect("there").uid() == 0 {
+        ui.uid(65_534).gid(65_534);
+    }
+    let run = ui.output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(77), "{said}");
+    assert!(said.contains("a.typhon-trace") && run.stdout.is_empty(), "{said}");
+}
+
+#[test]
+fn a_signal_while_a_file_is_indexed_ends_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.typhon-trace");
+    std::fs::copy(repository().join("corpus/anthill.typhon-trace"), &file).expect("copied");
+    let mut while_indexing = 0;
+    for _ in 0..5 {
+        let mut ui = Ui::start(folder.path(), &["--no-browser", "a.typhon-trace"]);
+        while_indexing += u32::from(ui.get("/sessions/1")["state"]["is"] == "opening");
+        let started = Instant::now();
+        assert_eq!(ui.end("-INT"), Some(130));
+        assert!(started.elapsed() < Duration::from_secs(30));
+    }
+    println!("{while_indexing} of 5 while it was indexed");
+    let left = std::fs::read_dir(folder.path()).expect("there").flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).filter(|name| name != "a.typhon-trace").collect();
+    assert!(left.iter().all(|name| name == "cache" || name == "config"), "{left:?}");
 }
 
 #[test]

@@ -96,6 +96,7 @@ impl From<SessionError> for Problem {
             SessionError::Cut(_) => (StatusCode::INSUFFICIENT_STORAGE, "unwritable"),
             SessionError::NoRoom => (StatusCode::CONFLICT, "busy"),
             SessionError::NotReady => (StatusCode::CONFLICT, "not-ready"),
+            SessionError::TooLarge { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "index-failed"),
             SessionError::Failed(_) => (StatusCode::UNPROCESSABLE_ENTITY, "index-failed"),
             SessionError::Index(_) => (StatusCode::INTERNAL_SERVER_ERROR, "index-failed"),
             SessionError::Unknown { .. } => (StatusCode::NOT_FOUND, "unknown"),

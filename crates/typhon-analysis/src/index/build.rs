@@ -97,6 +97,15 @@ impl Builder {
         Ok(())
     }
 
+    /// What grows with blocks and ticks and stays in memory, about so many bytes.
+    pub(crate) fn table_bytes(&self) -> usize {
+        size_of_val(self.blocks.blocks.as_slice())
+            + self.survey.resident_bytes()
+            + size_of_val(self.tick_ends.as_slice())
+            + size_of_val(self.gc.as_slice())
+            + size_of_val(self.markers.as_slice())
+    }
+
     /// Makes the lanes; gives the index and the offset behind its last piece in the store.
     ///
     /// # Errors

@@ -28,6 +28,9 @@ const INDEXING_LEAST_BYTES: usize = 16 << 20;
 /// twice as many.
 const SORT_SHARE: usize = 2;
 
+/// Part of what tables may take, as a divisor, beyond which there are no more previews.
+const PREVIEW_SHARE: usize = 4;
+
 impl Shared {
     /// Runs on a thread of its own.
     pub(super) fn build(&self, options: &SessionOptions) {
@@ -53,8 +56,7 @@ impl Shared {
             // One that cannot be read is as good as none.
             if let Ok(Some(index)) = sidecar::load(place, &fingerprint, clock) {
                 self.keep_sidecar(place, &fingerprint);
-                self.publish_index(Arc::new(index));
-                return Ok(());
+                return self.publish_index(Arc::new(index));
             }
         }
         for place in &places {
@@ -73,8 +75,7 @@ impl Shared {
         let kept = &options.memory.kept;
         let store = StoreWriter::in_memory_of(kept, kept.limit() / 2);
         let (index, _) = self.index_blocks(options, clock, store)?;
-        self.publish_index(Arc::new(index));
-        Ok(())
+        self.publish_index(Arc::new(index))
     }
 
     /// Indexes into a file that becomes the sidecar once it is complete.
@@ -95,7 +96,7 @@ impl Shared {
         let (index, pieces_end) = self.index_blocks(options, clock, store)?;
         let index = Arc::new(index);
         // Nobody has to wait for the disk.
-        self.publish_index(index.clone());
+        self.publish_index(index.clone())?;
         let kept = self.complete(&mut file, pieces_end, &index, fingerprint);
         match kept.and_then(|()| file.persist(place).map_err(|error| error.error)) {
             Ok(_) => self.keep_sidecar(place, fingerprint),
@@ -139,7 +140,11 @@ impl Shared {
             }
             builder.absorb(&block.summary, block.delivered, block.payload, self.trace.tables())?;
             self.bytes_done.store(block.summary.entry.end(), Ordering::Relaxed);
-            if published.elapsed() >= self.preview_pause(options, &builder) {
+            let table_bytes = builder.table_bytes();
+            options.memory.check_heads(table_bytes)?;
+            // A preview copies the tables.
+            let has_room = table_bytes < options.memory.heads_max() / PREVIEW_SHARE;
+            if has_room && published.elapsed() >= self.preview_pause(options, &builder) {
                 self.publish(Outcome::Opening(Some(Arc::new(preview.index(&builder, clock)?))));
                 published = Instant::now();
             }
@@ -164,8 +169,10 @@ impl Shared {
         options.preview_pause.saturating_mul(1 + (events / 100_000) as u32)
     }
 
-    fn publish_index(&self, index: Arc<Index>) {
-        self.publish(Outcome::Ready(Ready::new(index, &self.memory)));
+    fn publish_index(&self, index: Arc<Index>) -> Result<(), SessionError> {
+        let held = self.memory.heads_in_time(index.resident_bytes(), &self.cancel)?;
+        self.publish(Outcome::Ready(Ready::new(index, held)));
+        Ok(())
     }
 
     fn keep_sidecar(&self, place: &Path, fingerprint: &Fingerprint) {
@@ -186,9 +193,6 @@ impl Drop for AtTheEnd<'_> {
         if thread::panicking() {
             self.0.publish(Outcome::Failed("indexing met an internal error; please report it".to_owned()));
         }
-        // Under the lock, so that nobody misses it between looking and waiting.
-        let _outcome = self.0.lock();
-        self.0.is_idle.store(true, Ordering::Release);
-        self.0.changed.notify_all();
+        self.0.end();
     }
 }

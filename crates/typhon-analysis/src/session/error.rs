@@ -33,9 +33,23 @@ pub enum SessionError {
     /// The call was cancelled, or indexing was.
     #[error("cancelled")]
     Cancelled,
-    /// Other filters and open files have taken the memory for filters.
-    #[error("there is no memory left for another filter; close other files, or allow more with --memory")]
+    /// Filters and open files have taken the memory for them.
+    #[error(
+        "there is no memory left for this; close other files or remove filters, or allow more with --memory"
+    )]
     NoRoom,
+    /// Places of blocks, ticks and parts of the index, which stay in memory, are too many.
+    #[error(
+        "places of its blocks, ticks and rows take {} MiB or more, and there are {} MiB of memory for them; allow more with --memory",
+        *bytes >> 20,
+        *most_bytes >> 20
+    )]
+    TooLarge {
+        /// What they take, or have taken when it was too much.
+        bytes: usize,
+        /// What they may take.
+        most_bytes: usize,
+    },
     /// A part of the trace could not be written.
     #[error("the part cannot be written: {0}")]
     Cut(String),

@@ -232,7 +232,7 @@ impl Shared {
             lanes.push(FilteredLane { rows, instants: select(instants)? });
         }
         let rows = lanes.iter().flat_map(|lane| lane.rows.iter().chain([&lane.instants]));
-        let heads = kept.take_anyway(rows.map(Row::resident_bytes).sum());
+        let heads = self.memory.heads(rows.map(Row::resident_bytes).sum())?;
         Ok(Filtered { id: 0, bits, count, lanes, store: store.finish()?.0, _heads: heads })
     }
 }

@@ -2,22 +2,38 @@
 //!
 //! | Part | For |
 //! |---|---|
-//! | half | items that wait to be sorted while files are indexed. A file waits for its turn when others have taken it |
-//! | a quarter | what stays: pieces of indexes that have no file, matches of filters, the heads of every index |
-//! | the rest | blocks being decoded, answers, the program itself |
+//! | 24 MiB, or a quarter of less than 96 MiB | the program itself |
+//! | half of the rest | items that wait to be sorted while files are indexed. A file waits for its turn when others have taken it |
+//! | a quarter of the rest | what stays: pieces of indexes that have no file, matches of filters, the heads of every index |
+//! | a quarter of the rest | blocks being decoded, answers; and heads of indexes beyond their share, until sessions rest |
 //!
-//! What finds no room goes to a temporary file, takes the place of something older, or is refused by name; nothing
-//! is taken all the same, but for the heads of indexes: whoever holds the sessions lets go of some when these are too
-//! many ([`super::Session::rest`]).
+//! What finds no room goes to a temporary file, takes the place of something older, or is refused by name. The heads of
+//! indexes may take more than the share of what stays for a while: whoever holds the sessions lets go of some then
+//! ([`super::Session::rest`]). Beyond the half, a file is refused.
+//!
+//! Few files are indexed at a time: each has threads of its own, and an allocator keeps what a thread has once taken.
 
 use super::{Cancel, SessionError};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 /// Part of the memory, as a divisor, for indexing.
 const INDEXING_SHARE: usize = 2;
 /// Part of the memory, as a divisor, for what stays.
 const KEPT_SHARE: usize = 4;
+/// Memory of the program itself.
+const PROGRAM_BYTES: usize = 24 << 20;
+/// The same of little memory, as a divisor.
+const PROGRAM_SHARE: usize = 4;
+/// Heads of indexes may take so many times what stays is given.
+const HEADS_FACTOR: usize = 2;
+/// The least that they may take: some tests give no memory at all.
+const HEADS_LEAST_BYTES: usize = 16 << 20;
+/// Time for other sessions to let go of theirs.
+const ROOM_WAIT: Duration = Duration::from_secs(3);
 /// Time between two looks at whether waiting was cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -26,12 +42,58 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub struct Memory {
     pub(crate) indexing: Pool,
     pub(crate) kept: Pool,
+    pub(crate) turns: Turns,
 }
 
 impl Memory {
     /// For so many bytes in all.
     pub fn new(total_bytes: usize) -> Self {
-        Self { indexing: Pool::new(total_bytes / INDEXING_SHARE), kept: Pool::new(total_bytes / KEPT_SHARE) }
+        let shared_bytes = total_bytes - PROGRAM_BYTES.min(total_bytes / PROGRAM_SHARE);
+        Self {
+            indexing: Pool::new(shared_bytes / INDEXING_SHARE),
+            kept: Pool::new(shared_bytes / KEPT_SHARE),
+            turns: Turns::default(),
+        }
+    }
+
+    /// Most that the heads of all indexes may take, and so those of one.
+    pub(crate) fn heads_max(&self) -> usize {
+        (HEADS_FACTOR * self.kept.limit()).max(HEADS_LEAST_BYTES)
+    }
+
+    /// Refuses a file of which blocks, ticks and heads of groups take more than there is for those of all files.
+    ///
+    /// # Errors
+    /// [`SessionError::TooLarge`].
+    pub(crate) fn check_heads(&self, bytes: usize) -> Result<(), SessionError> {
+        let most_bytes = self.heads_max();
+        if bytes <= most_bytes { Ok(()) } else { Err(SessionError::TooLarge { bytes, most_bytes }) }
+    }
+
+    /// Takes memory for the heads of an index, if there is so much.
+    ///
+    /// # Errors
+    /// [`SessionError::NoRoom`].
+    pub(crate) fn heads(&self, bytes: usize) -> Result<Held, SessionError> {
+        let mut held = self.kept.held();
+        if held.grow(bytes, self.heads_max()) { Ok(held) } else { Err(SessionError::NoRoom) }
+    }
+
+    /// The same, after others had time to let go of theirs.
+    ///
+    /// # Errors
+    /// As [`Memory::check_heads`] and [`Memory::heads`], or cancelled.
+    pub(crate) fn heads_in_time(&self, bytes: usize, cancel: &Cancel) -> Result<Held, SessionError> {
+        self.check_heads(bytes)?;
+        let started = Instant::now();
+        loop {
+            match self.heads(bytes) {
+                Err(SessionError::NoRoom) if started.elapsed() < ROOM_WAIT => {}
+                outcome => return outcome,
+            }
+            cancel.check()?;
+            thread::sleep(LOOK_EVERY);
+        }
     }
 
     /// Is more kept than there is room for? Then sessions that can should [rest](super::Session::rest).
@@ -78,12 +140,6 @@ impl Pool {
     pub(crate) fn try_take(&self, bytes: usize) -> Option<Held> {
         let mut held = self.held();
         held.grow(bytes, self.limit()).then_some(held)
-    }
-
-    /// Takes bytes whether there are so many or not.
-    pub(crate) fn take_anyway(&self, bytes: usize) -> Held {
-        *self.lock() += bytes;
-        Held { pool: self.clone(), bytes }
     }
 
     /// Takes up to `most` bytes, and waits while there are fewer than `least`.
@@ -145,6 +201,72 @@ impl Drop for Held {
     }
 }
 
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Work of which only a few pieces run at a time, in order of arrival.
+#[derive(Clone, Default)]
+pub(crate) struct Turns(Arc<Mutex<Line>>);
+
+#[derive(Default)]
+struct Line {
+    threads: usize,
+    /// With the names they were given.
+    waiting: VecDeque<(usize, Job)>,
+}
+
+impl std::fmt::Debug for Turns {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let line = self.lock();
+        f.debug_struct("Turns").field("threads", &line.threads).field("waiting", &line.waiting.len()).finish()
+    }
+}
+
+impl Turns {
+    fn lock(&self) -> MutexGuard<'_, Line> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a job on a thread, now or when others have ended.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub(crate) fn start(&self, name: usize, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let most = thread::available_parallelism().map_or(2, |cores| cores.get()).clamp(2, 8);
+        let mut line = self.lock();
+        if line.threads >= most {
+            line.waiting.push_back((name, Box::new(job)));
+            return Ok(());
+        }
+        let turns = self.clone();
+        let work = move || {
+            let mut next: Option<Job> = Some(Box::new(job));
+            while let Some(job) = next {
+                // Jobs tell of their panics themselves.
+                let _ = catch_unwind(AssertUnwindSafe(job));
+                next = turns.next();
+            }
+        };
+        thread::Builder::new().name("typhon-index".to_owned()).spawn(work)?;
+        line.threads += 1;
+        Ok(())
+    }
+
+    /// The next job for a thread, which ends when there is none.
+    fn next(&self) -> Option<Job> {
+        let mut line = self.lock();
+        let next = line.waiting.pop_front();
+        line.threads -= usize::from(next.is_none());
+        next.map(|(_, job)| job)
+    }
+
+    /// Takes a job back that has not begun.
+    pub(crate) fn take_back(&self, name: usize) -> Option<Job> {
+        let mut line = self.lock();
+        let at = line.waiting.iter().position(|(of, _)| *of == name)?;
+        line.waiting.remove(at).map(|(_, job)| job)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,6 +311,75 @@ mod tests {
         });
         cancel.cancel();
         assert!(matches!(waiting.join().expect("no panic"), Err(SessionError::Cancelled)));
+    }
+
+    #[test]
+    fn the_parts_are_no_more_than_the_whole() {
+        for total in [0, 1, 64 << 20, 96 << 20, 512 << 20, usize::MAX] {
+            let memory = Memory::new(total);
+            let parts = memory.indexing.limit() + HEADS_FACTOR * memory.kept.limit();
+            assert!(parts + PROGRAM_BYTES.min(total / PROGRAM_SHARE) <= total, "{total}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_too_many_blocks_is_refused_by_name() {
+        let memory = Memory::new(64 << 20);
+        let error = memory.heads_in_time(memory.heads_max() + 1, &Cancel::new()).map(|_| ());
+        let error = error.expect_err("it is too much").to_string();
+        assert!(error.contains("24 MiB") && error.contains("--memory"), "{error}");
+        let all = memory.heads(memory.heads_max()).expect("there is room");
+        assert!(memory.is_overfull());
+        assert!(matches!(memory.heads(1), Err(SessionError::NoRoom)));
+        drop(all);
+        assert!(memory.heads(1).is_ok());
+    }
+
+    #[test]
+    fn sessions_wait_in_line_and_leave_it_at_once() {
+        let memory = Memory::new(64 << 20);
+        let trace =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/anthill.typhon-trace");
+        let open = || {
+            let options = super::super::SessionOptions { memory: memory.clone(), ..Default::default() };
+            super::super::Session::open(&trace, options).expect("opens")
+        };
+        // Whoever has the turn waits for memory that is taken.
+        let all = memory.indexing.try_take(memory.indexing.limit()).expect("there is room");
+        let sessions: Vec<_> = (0..12).map(|_| open()).collect();
+        let in_line = || memory.turns.lock().waiting.len();
+        assert!(in_line() >= 4, "at most eight at a time");
+        let before = in_line();
+        let (last, others) = sessions.split_last().expect("some");
+        last.cancel();
+        assert_eq!(last.wait_until_idle(), super::super::State::Cancelled);
+        assert_eq!(in_line(), before - 1);
+        let dropped = open();
+        drop(dropped);
+        assert_eq!(in_line(), before - 1);
+        drop(all);
+        for session in others {
+            assert_eq!(session.wait(), super::super::State::Ready);
+        }
+    }
+
+    #[test]
+    fn a_panic_gives_the_turn_to_the_next() {
+        let turns = Turns::default();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        for at in 0..30 {
+            let sender = sender.clone();
+            let job = move || {
+                sender.send(at).expect("somebody listens");
+                panic!("a panic on purpose, which is to be seen here");
+            };
+            turns.start(at, job).expect("a thread");
+        }
+        let mut done: Vec<usize> = (0..30)
+            .map(|_| receiver.recv_timeout(Duration::from_secs(60)).expect("it had its turn"))
+            .collect();
+        done.sort_unstable();
+        assert_eq!(done, (0..30).collect::<Vec<_>>());
     }
 
     #[test]

@@ -41,7 +41,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use typhon_trace::reader::{ReadAt, TraceFile};
 
@@ -160,7 +159,6 @@ fn is_same_file(a: &std::fs::Metadata, b: &std::fs::Metadata) -> bool {
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
-    worker: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -226,11 +224,9 @@ impl Session {
             remarks: Mutex::default(),
         });
         let building = shared.clone();
-        let worker = thread::Builder::new()
-            .name("typhon-index".to_owned())
-            .spawn(move || building.build(&options))
-            .map_err(|source| SessionError::Open { path: path.to_owned(), source })?;
-        Ok(Self { shared, worker: Some(worker) })
+        let turns = options.memory.turns.clone();
+        turns.start(shared.name(), move || building.build(&options)).map_err(in_path)?;
+        Ok(Self { shared })
     }
 
     /// How far indexing is.
@@ -269,6 +265,12 @@ impl Session {
     /// Stops indexing.
     pub fn cancel(&self) {
         self.shared.cancel.cancel();
+        // One that waits for its turn need not wait for that.
+        if let Some(job) = self.shared.memory.turns.take_back(self.shared.name()) {
+            drop(job);
+            self.shared.publish(Outcome::Cancelled);
+            self.shared.end();
+        }
     }
 
     /// Number that changes whenever the answer to a tile request may have changed.
@@ -345,7 +347,7 @@ impl Session {
     fn index(&self) -> Result<Arc<Index>, SessionError> {
         let mut outcome = self.shared.lock();
         if let Outcome::Resting(resting) = &*outcome {
-            let woken = self.shared.wake(resting);
+            let woken = self.shared.wake(resting)?;
             *outcome = woken;
         }
         match &*outcome {
@@ -363,15 +365,28 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.cancel.cancel();
-        if let Some(worker) = self.worker.take() {
-            // A panic of the worker has been noted as a failure; there is nobody left to tell.
-            let _ = worker.join();
-        }
+        self.cancel();
+        self.wait_until_idle();
+        // The thread may hold on to the rest for a moment; the memory is free when this returns.
+        *self.shared.lock() = Outcome::Cancelled;
+        *self.shared.filters() = filter::Filters::default();
     }
 }
 
 impl Shared {
+    /// No other has this name.
+    fn name(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Nothing runs any more.
+    fn end(&self) {
+        // Under the lock, so that nobody misses it between looking and waiting.
+        let _outcome = self.lock();
+        self.is_idle.store(true, Ordering::Release);
+        self.changed.notify_all();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Outcome> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
 //! Sessions that nobody has asked for a while give their memory back; their index is in its file.
 
-use super::memory::{Held, Memory};
-use super::{Outcome, Session, Shared};
+use super::memory::Held;
+use super::{Outcome, Session, SessionError, Shared};
 use crate::clock::Clock;
 use crate::index::Index;
 use crate::index::store::Store;
@@ -19,8 +19,8 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    pub(super) fn new(index: Arc<Index>, memory: &Memory) -> Self {
-        let held = memory.kept.take_anyway(index.resident_bytes());
+    /// An index and the memory taken for it.
+    pub(super) fn new(index: Arc<Index>, held: Held) -> Self {
         Self { index, _held: held }
     }
 }
@@ -65,12 +65,18 @@ impl Shared {
     }
 
     /// Reads the index again. It was sound, so what is wrong with it now has happened to the file since.
-    pub(super) fn wake(&self, Resting { file, fingerprint }: &Resting) -> Outcome {
+    ///
+    /// # Errors
+    /// [`SessionError::NoRoom`]: it goes on resting.
+    pub(super) fn wake(&self, Resting { file, fingerprint }: &Resting) -> Result<Outcome, SessionError> {
         let clock = Clock::new(self.trace.header().timestamp_frequency);
         let loaded = file.try_clone().and_then(|file| sidecar::read(file, fingerprint, clock));
         match loaded {
-            Ok(index) => Outcome::Ready(Ready::new(Arc::new(index), &self.memory)),
-            Err(error) => Outcome::Failed(format!("{error}; open the file again to index it anew")),
+            Ok(index) => {
+                let held = self.memory.heads(index.resident_bytes())?;
+                Ok(Outcome::Ready(Ready::new(Arc::new(index), held)))
+            }
+            Err(error) => Ok(Outcome::Failed(format!("{error}; open the file again to index it anew"))),
         }
     }
 }
