@@ -5,15 +5,17 @@ use crate::filter::{Facts, FieldFact, Number, SystemRef};
 use crate::placing::Place;
 use crate::units::TimeUnit;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
+use typhon_trace::TraceError;
 use typhon_trace::decode::{self, Field, Value};
 use typhon_trace::event::Text;
 use typhon_trace::header::FileHeader;
-use typhon_trace::reader::Sections;
+use typhon_trace::reader::{ReadAt, ReadOptions, Sections, TraceFile};
 use typhon_trace::record::Record;
 use typhon_trace::registry::{self, id};
 use typhon_trace::tables::Tables;
-use typhon_trace::trailer::{FileTable, SourceLocation, SourceManifest};
+use typhon_trace::trailer::{FileTable, SourceLocation, SourceManifest, SpanNames};
 
 /// Everything that turns the numbers of a trace into names and times. Borrowed from an opened trace.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +32,32 @@ pub struct TraceContext<'a> {
     pub file_table: Option<&'a FileTable>,
     /// Source locations.
     pub source_manifest: Option<&'a SourceManifest>,
+    /// Names of marks (kind 6); absent while a pipe is being read.
+    pub mark_names: Option<&'a MarkNames>,
+}
+
+/// Names of a program's marks (kind 6) by their ids: the tables of names in the whole file (brief 01 B-29).
+#[derive(Debug, Clone, Default)]
+pub struct MarkNames(HashMap<i32, String>);
+
+impl MarkNames {
+    /// Looks for the names in the whole file, in a pass over its blocks that decompresses none.
+    ///
+    /// # Errors
+    /// Those of [`TraceFile::span_names`].
+    pub fn read<A: ReadAt>(trace: &TraceFile<A>) -> Result<Self, TraceError> {
+        Ok(Self::new(trace.span_names(ReadOptions::default())?))
+    }
+
+    /// These names; of two with one id the last.
+    pub fn new(names: SpanNames) -> Self {
+        Self(names.entries.into_iter().map(|entry| (i32::from(entry.id), entry.name)).collect())
+    }
+
+    /// The name of an id.
+    pub fn get(&self, id: i32) -> Option<&str> {
+        self.0.get(&id).map(String::as_str)
+    }
 }
 
 impl<'a> TraceContext<'a> {
@@ -42,7 +70,14 @@ impl<'a> TraceContext<'a> {
             own_dialect: header.is_typhon_dialect(),
             file_table: sections.file_table.as_ref(),
             source_manifest: sections.source_manifest.as_ref(),
+            mark_names: None,
         }
+    }
+
+    /// The same with the names of marks.
+    #[must_use]
+    pub fn with_mark_names(self, names: &'a MarkNames) -> Self {
+        Self { mark_names: Some(names), ..self }
     }
 
     /// Nanoseconds since the first record of the file; negative for records from before it.
@@ -64,6 +99,17 @@ impl<'a> TraceContext<'a> {
         Some(SystemRef { index, name: self.tables.system_name(index) })
     }
 
+    /// Name of the value of a field: of its enumeration, or that of a mark.
+    pub fn value_name(&self, kind: u8, field: &Field<'_>) -> Option<&'a str> {
+        match (kind, field.name) {
+            (id::INSTANT, "nameId") => {
+                let id = i32::try_from(field.value.as_i128()?).ok()?;
+                self.mark_names?.get(id)
+            }
+            _ => field.value_name(),
+        }
+    }
+
     /// What a bar of this record says: the system of a chunk, the user's own text, or the kind (brief 11 §1, "Name").
     /// `None` for kinds that the registry does not list.
     pub fn name<'r>(&self, record: &Record<'r>) -> Option<Cow<'r, str>>
@@ -72,6 +118,9 @@ impl<'a> TraceContext<'a> {
     {
         match record.kind() {
             id::NAMED_SPAN => user_text(record).map(Text::to_str_lossy),
+            id::INSTANT => decode::fields(record)
+                .find_map(|field| self.value_name(id::INSTANT, &field))
+                .map(Cow::Borrowed),
             id::SCHEDULER_CHUNK => self.system(record).and_then(|system| system.name).map(Cow::Borrowed),
             _ => None,
         }
@@ -216,11 +265,11 @@ impl Facts for RecordFacts<'_> {
 
     fn field(&self, name: &str) -> Option<FieldFact<'_>> {
         let field = decode::fields(&self.record).find(|field| field.name == name)?;
-        Some(field_fact(&field, self.context))
+        Some(field_fact(self.record.kind(), &field, self.context))
     }
 }
 
-fn field_fact<'r>(field: &Field<'r>, context: &TraceContext<'_>) -> FieldFact<'r> {
+fn field_fact<'r>(kind: u8, field: &Field<'r>, context: &TraceContext<'r>) -> FieldFact<'r> {
     let number = match field.value {
         Value::F32(value) => Some(Number::Float(value.into())),
         Value::F64(value) => Some(Number::Float(value)),
@@ -233,7 +282,7 @@ fn field_fact<'r>(field: &Field<'r>, context: &TraceContext<'_>) -> FieldFact<'r
     let text = match field.value {
         Value::Text(text) => Some(text.to_str_lossy()),
         Value::Bool(value) => Some(Cow::Borrowed(if value { "true" } else { "false" })),
-        _ => field.value_name().map(Cow::Borrowed),
+        _ => context.value_name(kind, field).map(Cow::Borrowed),
     };
     FieldFact { number, nanoseconds, text }
 }
@@ -267,6 +316,7 @@ mod tests {
             own_dialect: true,
             file_table: None,
             source_manifest: None,
+            mark_names: None,
         };
         let bytes = chunk(4, 150, 30);
         let facts = RecordFacts {

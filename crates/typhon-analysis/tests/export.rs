@@ -119,6 +119,7 @@ fn export(bytes: &[u8], limits: ConvertLimits) -> (Sink, Exported) {
         own_dialect: true,
         file_table: None,
         source_manifest: None,
+        mark_names: None,
     };
     let query = ConvertQuery {
         filter: None,

@@ -1,7 +1,7 @@
 //! A part of a trace as a trace: the selected records, and what is needed to understand them.
 
 use super::Scope;
-use crate::facts::TraceContext;
+use crate::facts::{MarkNames, TraceContext};
 use crate::placing::{Place, PlaceFaults, Placer};
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -36,8 +36,10 @@ pub fn cut<K: TraceSink>(
     mut progress: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Option<Cut>, TraceError> {
     let options = ReadOptions::default();
-    let mut copy = TraceCopy::begin(source, &source.span_names(options)?, sink)?;
-    let mut cutter = scope.map(|scope| Cutter::new(source, scope));
+    let names = source.span_names(options)?;
+    let mut copy = TraceCopy::begin(source, &names, sink)?;
+    let marks = MarkNames::new(names);
+    let mut cutter = scope.map(|scope| Cutter::new(source, &marks, scope));
     let mut reader = source.stream(options)?;
     while let Some(block) = reader.next_delivered()? {
         match &mut cutter {
@@ -69,9 +71,10 @@ struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    fn new(source: &'a TraceFile<File>, scope: &'a Scope<'a>) -> Self {
+    fn new(source: &'a TraceFile<File>, marks: &'a MarkNames, scope: &'a Scope<'a>) -> Self {
         let origin_ticks = scope.survey.as_ref().map_or(0, |survey| survey.origin_ticks);
-        let context = TraceContext::new(source.header(), source.tables(), source.sections(), origin_ticks);
+        let context = TraceContext::new(source.header(), source.tables(), source.sections(), origin_ticks)
+            .with_mark_names(marks);
         Self { scope, context, placer: scope.needs_places().then(Placer::default) }
     }
 

@@ -59,7 +59,7 @@ pub struct FieldView {
     /// Value; `None` when the record does not have the field, which is not the same as 0.
     pub value: Option<FieldValue>,
     /// Name of the value, if its enumeration has one.
-    pub value_name: Option<&'static str>,
+    pub value_name: Option<String>,
     /// The value in nanoseconds, if it is a time.
     pub ns: Option<f64>,
 }
@@ -452,7 +452,7 @@ fn fields(record: &Record<'_>, context: &crate::facts::TraceContext<'_>) -> Vec<
     let mut present: Vec<Field<'_>> = decode::fields(record).collect();
     let mut views: Vec<FieldView> = decode::field_names(kind)
         .map(|name| match present.iter().position(|field| field.name == name) {
-            Some(at) => view(&present.remove(at), context),
+            Some(at) => view(record.kind(), &present.remove(at), context),
             None => {
                 let unit = kind.field(name).map_or("", |info| info.unit);
                 FieldView { name, unit, value: None, value_name: None, ns: None }
@@ -460,11 +460,11 @@ fn fields(record: &Record<'_>, context: &crate::facts::TraceContext<'_>) -> Vec<
         })
         .collect();
     // Alternative layouts may have fields of their own.
-    views.extend(present.iter().map(|field| view(field, context)));
+    views.extend(present.iter().map(|field| view(record.kind(), field, context)));
     views
 }
 
-fn view(field: &Field<'_>, context: &crate::facts::TraceContext<'_>) -> FieldView {
+fn view(kind: u8, field: &Field<'_>, context: &crate::facts::TraceContext<'_>) -> FieldView {
     let value = match field.value {
         Value::Unsigned(value) => FieldValue::Unsigned(value),
         Value::Signed(value) => FieldValue::Signed(value),
@@ -486,5 +486,11 @@ fn view(field: &Field<'_>, context: &crate::facts::TraceContext<'_>) -> FieldVie
     let ns =
         number.zip(unit).map(|(number, unit)| number * unit.ns_per_step(context.clock, context.own_dialect));
     let unit = field.info.map_or("", |info| info.unit);
-    FieldView { name: field.name, unit, value: Some(value), value_name: field.value_name(), ns }
+    FieldView {
+        name: field.name,
+        unit,
+        value: Some(value),
+        value_name: context.value_name(kind, field).map(str::to_owned),
+        ns,
+    }
 }

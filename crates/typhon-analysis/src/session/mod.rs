@@ -33,14 +33,14 @@ pub use meta::{Axis, LaneInfo, Meta, TickRange};
 pub use select::{SelectionStats, SpanOrder, TopSpan};
 
 use crate::beside::{open_regular, trace_of};
-use crate::facts::TraceContext;
+use crate::facts::{MarkNames, TraceContext};
 use crate::index::Index;
 use crate::pipeline::PipelineOptions;
 use resting::{Ready, Resting, Sidecar};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use typhon_trace::reader::{ReadAt, TraceFile};
 
@@ -177,6 +177,8 @@ pub(crate) struct Shared {
     changed: Condvar,
     is_idle: AtomicBool,
     filters: Mutex<filter::Filters>,
+    /// Names of marks, once anybody has asked for a record.
+    mark_names: OnceLock<MarkNames>,
     /// Where the index is kept.
     sidecar: Mutex<Option<Sidecar>>,
     remarks: Mutex<Vec<String>>,
@@ -221,6 +223,7 @@ impl Session {
             is_idle: AtomicBool::new(false),
             filters: Mutex::default(),
             sidecar: Mutex::default(),
+            mark_names: OnceLock::new(),
             remarks: Mutex::default(),
         });
         let building = shared.clone();
@@ -407,6 +410,9 @@ impl Shared {
 
     fn context<'s>(&'s self, index: &Index) -> TraceContext<'s> {
         let (tables, sections) = (self.trace.tables(), self.trace.sections());
-        TraceContext::new(self.trace.header(), tables, sections, index.survey.origin_ticks)
+        let context = TraceContext::new(self.trace.header(), tables, sections, index.survey.origin_ticks);
+        // A file that cannot be read any more shows numbers: what needs its records says so.
+        let marks = self.mark_names.get_or_init(|| MarkNames::read(&self.trace).unwrap_or_default());
+        context.with_mark_names(marks)
     }
 }

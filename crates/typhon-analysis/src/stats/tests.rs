@@ -123,6 +123,7 @@ fn table(samples: &[Sample], block_records: usize, max_pending: usize) -> (Table
         own_dialect: true,
         file_table: None,
         source_manifest: None,
+        mark_names: None,
     };
     let query = StatsQuery { group_by: GroupBy::Kind, filter: None, window: None, context, survey: None };
     let mut collector = StatsCollector::new(query)

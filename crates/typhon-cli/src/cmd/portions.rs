@@ -13,7 +13,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::thread::available_parallelism;
 use typhon_analysis::beside::trace_of;
-use typhon_analysis::facts::{RecordFacts, TraceContext};
+use typhon_analysis::facts::{MarkNames, RecordFacts, TraceContext};
 use typhon_analysis::ordered::{Ordered, with_workers};
 use typhon_analysis::pipeline::{PipelineOptions, map_blocks};
 use typhon_analysis::placing::{Place, PlaceFaults, Placer};
@@ -53,13 +53,21 @@ pub(crate) struct Names {
     pub(crate) header: FileHeader,
     pub(crate) tables: Tables,
     pub(crate) sections: Sections,
+    /// Names of marks.
+    pub(crate) marks: MarkNames,
     /// Ticks and threads by time. Without it they are those of the stream so far.
     pub(crate) survey: Option<Survey>,
 }
 
 impl Names {
-    fn new(preamble: &Preamble, sections: Sections) -> Self {
-        Self { header: preamble.header.clone(), tables: preamble.tables.clone(), sections, survey: None }
+    fn new(preamble: &Preamble, sections: Sections, marks: MarkNames) -> Self {
+        Self {
+            header: preamble.header.clone(),
+            tables: preamble.tables.clone(),
+            sections,
+            marks,
+            survey: None,
+        }
     }
 }
 
@@ -80,7 +88,8 @@ impl Portion {
 
     /// Goes through the records.
     pub(crate) fn for_each(&self, names: &Names, mut visit: impl FnMut(&Row<'_>)) {
-        let context = TraceContext::new(&names.header, &names.tables, &names.sections, self.origin_ticks);
+        let context = TraceContext::new(&names.header, &names.tables, &names.sections, self.origin_ticks)
+            .with_mark_names(&names.marks);
         let mut state = self.state.clone();
         let mut places = self.places.iter().copied();
         for (record, block, ordinal) in self.records() {
@@ -196,18 +205,19 @@ pub(crate) enum Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    /// Opens an input that stands at `path`. Source locations stand at the end of a trace, so that a pipe does not know them in time.
+    /// Opens an input that stands at `path`. A pipe does not know in time
+    /// the source locations, which stand at the end of a trace, and the names of marks, which stand between its blocks.
     pub(crate) fn open(input: &'a Input, path: &Path) -> Result<(Self, Names), TraceError> {
         match input {
             Input::File(file) => {
                 let trace = trace_of(file, path)?;
                 let feed = BlockFeed::from_file(file, ReadOptions::default())?;
-                let names = Names::new(trace.preamble(), trace.sections().clone());
+                let names = Names::new(trace.preamble(), trace.sections().clone(), MarkNames::read(&trace)?);
                 Ok((Self::File(feed), names))
             }
             Input::Pipe(pipe) => {
                 let feed = BlockFeed::from_reader(pipe, ReadOptions::default())?;
-                let names = Names::new(feed.preamble(), Sections::default());
+                let names = Names::new(feed.preamble(), Sections::default(), MarkNames::default());
                 Ok((Self::Pipe(feed), names))
             }
         }

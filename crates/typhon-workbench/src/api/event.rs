@@ -195,7 +195,7 @@ fn field_view(field: &FieldView, kind: Option<&KindInfo>, tables: &Tables) -> Va
         "type": info.map(|info| type_name(info.ty)),
         "unit": unit,
         "value": field.value.as_ref().map(|value| value_json(value, info.map(|info| info.ty))),
-        "valueName": field.value_name.map(str::to_owned).or_else(of_table),
+        "valueName": field.value_name.clone().or_else(of_table),
         "isTableId": table_of(field.name).is_some(),
         "ns": field.ns,
         "note": note.or(sentinel),

@@ -112,7 +112,7 @@ impl Csv {
     fn payload(&self, out: &mut Vec<u8>, row: &Row<'_>) {
         let Some(names) = &self.columns else {
             let mut json = Vec::new();
-            push_fields(&mut json, self.layout.fields(row), self.layout.quote_int64);
+            push_fields(&mut json, row, &self.layout);
             out.push(b',');
             return push_quoted(out, &json);
         };

@@ -58,7 +58,7 @@ impl Jsonl {
             }
         }
         out.extend_from_slice(b",\"fields\":");
-        push_fields(out, self.layout.fields(row), quote);
+        push_fields(out, row, &self.layout);
         if self.layout.raw || registry::kind(record.kind()).is_none() {
             out.extend_from_slice(b",\"raw\":\"");
             push_hex(out, record.bytes());

@@ -69,7 +69,7 @@ impl Text {
         }
         for field in self.layout.fields(row) {
             out.push(b' ');
-            push_field(out, &field);
+            push_field(out, row, &field);
         }
         if self.layout.raw {
             out.extend_from_slice(b"  ");
@@ -112,11 +112,11 @@ fn seconds(ns: i64) -> String {
 }
 
 /// Appends `reason=Shutdown`: a named value by its name, a text as it is, the rest as in JSON.
-fn push_field(out: &mut Vec<u8>, field: &Field<'_>) {
+fn push_field(out: &mut Vec<u8>, row: &Row<'_>, field: &Field<'_>) {
     out.extend_from_slice(field.name.as_bytes());
     out.push(b'=');
-    match (field.value_name(), field.value) {
-        (Some(name), _) => out.extend_from_slice(name.as_bytes()),
+    match (row.facts.context.value_name(row.facts.record.kind(), field), field.value) {
+        (Some(name), _) => out.extend_from_slice(printable(name).as_bytes()),
         (None, Value::F32(value)) => out.extend_from_slice(value.to_string().as_bytes()),
         (None, Value::Text(text)) => out.extend_from_slice(printable(&text.to_str_lossy()).as_bytes()),
         (None, Value::Gauges(gauges)) => {

@@ -1,20 +1,22 @@
 //! Payload values as JSON.
 
+use super::row::{Layout, Row};
 use crate::output::json::{push_float, push_int, push_string};
 use typhon_trace::decode::{Field, Value};
 use typhon_trace::event::{Gauge, GaugeValue};
 use typhon_trace::registry::{self, FieldType};
 
-/// Appends `{"tsn":4242,"componentCount":3}`.
-pub(crate) fn push_fields<'r>(out: &mut Vec<u8>, fields: impl Iterator<Item = Field<'r>>, quote_int64: bool) {
+/// Appends `{"tsn":4242,"componentCount":3}`: the payload of a record, as far as it is to be shown.
+pub(crate) fn push_fields(out: &mut Vec<u8>, row: &Row<'_>, layout: &Layout) {
+    let (kind, context) = (row.facts.record.kind(), row.facts.context);
     out.push(b'{');
     let mut separator: &[u8] = b"";
-    for field in fields {
+    for field in layout.fields(row) {
         out.extend_from_slice(separator);
         separator = b",";
         push_key(out, field.name, b"");
-        push_value(out, &field, quote_int64);
-        if let Some(value_name) = field.value_name() {
+        push_value(out, &field, layout.quote_int64);
+        if let Some(value_name) = context.value_name(kind, &field) {
             out.push(b',');
             push_key(out, field.name, b"Name");
             push_string(out, value_name);

@@ -21,7 +21,7 @@ use typhon_analysis::export::{
     ChromeSink, Conversion, ConvertError, ConvertLimits, ConvertQuery, EventSink, Links, PerfettoSink,
     chrome, convert,
 };
-use typhon_analysis::facts::TraceContext;
+use typhon_analysis::facts::{MarkNames, TraceContext};
 use typhon_analysis::pipeline::PipelineOptions;
 use typhon_analysis::survey::{self, Survey};
 use typhon_trace::reader::{BlockFeed, FileSource, ReadOptions};
@@ -42,7 +42,9 @@ pub(super) fn run(
         survey(feed(&file, &args.file)?, &args.file, Progress::new(style, "surveying", size))?;
     let header = trace.header();
     let clock = Clock::new(header.timestamp_frequency);
-    let context = TraceContext::new(header, trace.tables(), trace.sections(), survey.origin_ticks);
+    let marks = MarkNames::read(&trace).map_err(|err| Failure::trace(&args.file, err))?;
+    let context = TraceContext::new(header, trace.tables(), trace.sections(), survey.origin_ticks)
+        .with_mark_names(&marks);
     let window = window.resolve(&survey, clock)?;
     let query = ConvertQuery {
         filter: filter.as_ref(),

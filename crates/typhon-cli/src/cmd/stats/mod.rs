@@ -20,7 +20,7 @@ use std::path::Path;
 use typhon_analysis::beside::trace_of;
 use typhon_analysis::clock::Clock;
 use typhon_analysis::documents;
-use typhon_analysis::facts::{TimeWindow, TraceContext};
+use typhon_analysis::facts::{MarkNames, TimeWindow, TraceContext};
 use typhon_analysis::filter::Filter;
 use typhon_analysis::pipeline::PipelineOptions;
 use typhon_analysis::stats::{self, GroupBy, Row, Stats, StatsQuery, TickFigures};
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &cli::Stats, style: &Style) -> Result<u8, Failure> {
             request.sum_up(
                 feed,
                 &preamble,
-                &Sections::default(),
+                (&Sections::default(), None),
                 None,
                 Progress::new(style, "reading", None),
                 &path,
@@ -99,7 +99,9 @@ pub(super) fn of_file(file: &File, path: &Path, request: &Request, style: &Style
         false => None,
     };
     let progress = Progress::new(style, "reading", size);
-    request.sum_up(feed()?, trace.preamble(), trace.sections(), survey, progress, path)
+    let marks = open(MarkNames::read(&trace), path)?;
+    let names = (trace.sections(), Some(&marks));
+    request.sum_up(feed()?, trace.preamble(), names, survey, progress, path)
 }
 
 /// Ticks and threads of a whole trace.
@@ -142,7 +144,7 @@ impl Request {
         &self,
         feed: BlockFeed<S>,
         preamble: &Preamble,
-        sections: &Sections,
+        (sections, marks): (&Sections, Option<&MarkNames>),
         survey: Option<Survey>,
         mut progress: Progress,
         path: &Path,
@@ -153,7 +155,8 @@ impl Request {
             Some(survey) => self.window.resolve(survey, clock)?,
             None => None,
         };
-        let context = TraceContext::new(&preamble.header, &preamble.tables, sections, origin_ticks);
+        let mut context = TraceContext::new(&preamble.header, &preamble.tables, sections, origin_ticks);
+        context.mark_names = marks;
         let query = StatsQuery {
             group_by: self.group_by,
             filter: self.filter.as_ref(),
