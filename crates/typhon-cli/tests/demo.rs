@@ -277,8 +277,17 @@ fn the_page_says_which_kinds_are_recorded_here_and_by_the_reference() {
     assert_eq!(promised(table, 3), ours, "what the demo records");
 }
 
-/// A line without its numbers and what stands for one: units, plurals, hashes.
+/// What the demo calls the levels of overload: which it shows depends on how busy the machine is.
+const LEVELS: [&str; 5] = ["normal", "throttling", "reduced scope", "lower tick rate", "shedding players"];
+
+/// A line without its numbers and what stands for one: units, plurals, hashes, levels of overload.
 fn shape(line: &str) -> String {
+    let mut line = LEVELS.iter().fold(line.to_owned(), |line, level| line.replace(level, "LEVEL"));
+    if let Some((before, (_, after))) =
+        line.split_once(", every ").and_then(|(a, b)| Some((a, b.split_once(" steps")?)))
+    {
+        line = format!("{before}{after}");
+    }
     let words = line.split_whitespace().map(|word| {
         let bare = word.trim_end_matches([',', ';', ')']).trim_start_matches('(');
         let is_hash = bare.len() == 16 && bare.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -15,7 +15,7 @@ use std::io::{self, Read};
 
 pub use model::*;
 
-use crate::header::HEADER_BYTES;
+use crate::header::{FileHeader, HEADER_BYTES};
 use crate::live::MAX_SERVER_PAYLOAD_BYTES;
 use crate::wire::{Wire, WireFault, WireReader, WireWriter, check_limit, count_u16, long_list};
 use crate::{Notice, NoticeCode, TraceError};
@@ -92,6 +92,13 @@ pub struct TablesEncoded {
 }
 
 impl Tables {
+    /// Ticks per second that the program set out to do, in Hz: the header's, or else that of the runtime's configuration
+    /// (table 9), which a program that describes itself late fills in instead. `None` when neither says it.
+    pub fn base_tick_rate_hz(&self, header: &FileHeader) -> Option<f32> {
+        let configured = self.runtime_config.as_ref().map(|config| config.base_tick_rate as f32);
+        [Some(header.base_tick_rate), configured].into_iter().flatten().find(|rate_hz| *rate_hz > 0.0)
+    }
+
     /// Reads the tables from a source that stands right after the file header, and consumes exactly their bytes.
     /// A source that ends early is not an error: see [`TablesRead::cut`].
     ///

@@ -51,7 +51,7 @@ fn document(opened: &Opened) -> Result<Value, Problem> {
         },
         "world": {
             "databaseName": header.database_name,
-            "baseTickRate": header.base_tick_rate,
+            "baseTickRate": tables.base_tick_rate_hz(header).unwrap_or(0.0),
             "workers": tables.runtime_config.as_ref().map_or(header.worker_count.into(), |config| config.worker_count),
             "systems": tables.systems.len(),
             "archetypes": tables.archetypes.len(),

@@ -59,12 +59,9 @@ fn recorded(report: &Report) -> Vec<String> {
         None => "unknown (--scan)".to_owned(),
     };
     let ticks = report.ticks().map_or("unknown (--scan)".to_owned(), count);
-    let configured =
-        report.preamble.tables.runtime_config.as_ref().map(|config| config.base_tick_rate as f32);
-    let target = match (header.base_tick_rate, configured) {
-        (stated, _) if stated > 0.0 => format!(" ({stated} Hz target)"),
-        (_, Some(configured)) if configured > 0.0 => format!(" ({configured} Hz target)"),
-        _ => String::new(),
+    let target = match report.preamble.tables.base_tick_rate_hz(header) {
+        Some(rate_hz) => format!(" ({rate_hz} Hz target)"),
+        None => String::new(),
     };
     vec![created, format!("duration {length}"), format!("ticks {ticks}{target}")]
 }
