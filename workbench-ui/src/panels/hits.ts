@@ -18,8 +18,16 @@ export function showHit(hit: Hit, at: number): void {
   announce(`Hit ${count(at + 1)}, ${visible(nameOf(hit.name))}, tick ${hit.tick}`);
 }
 
-/** The next (1) or previous (-1) hit; behind the last comes the first. */
-export async function stepHit(by: 1 | -1): Promise<void> {
+/** Steps that are under way or wait for it: each goes on from where the one before arrived. */
+let steps: Promise<void> = Promise.resolve();
+
+/** The next (1) or previous (-1) hit; behind the last comes the first. Quick presses of the key each count. */
+export function stepHit(by: 1 | -1): Promise<void> {
+  steps = steps.then(() => step(by));
+  return steps;
+}
+
+async function step(by: 1 | -1): Promise<void> {
   const [api, state] = [sessionApi.value, filter.value];
   if (api === null || state.is !== "ready") return;
   if (state.matches === 0) return announce("No hits");
