@@ -23,7 +23,7 @@ let steps: Promise<void> = Promise.resolve();
 
 /** The next (1) or previous (-1) hit; behind the last comes the first. Quick presses of the key each count. */
 export function stepHit(by: 1 | -1): Promise<void> {
-  steps = steps.then(() => step(by));
+  steps = steps.catch(() => undefined).then(() => step(by));
   return steps;
 }
 
