@@ -21,6 +21,11 @@ pub trait Contender: Send + Sync {
         Ok(())
     }
 
+    /// The calling thread appends nothing more in this round.
+    fn leave(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Between two rounds: gives back space that is not needed any more, where the log does not by itself.
     fn rest(&self) -> Result<()> {
         Ok(())

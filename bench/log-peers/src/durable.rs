@@ -63,6 +63,7 @@ impl Figures {
                 latencies.push((now - before).as_nanos() as u64);
                 before = now;
             }
+            log.leave()?;
             Ok((start, before, latencies))
         };
         let results: Vec<_> = std::thread::scope(|scope| {

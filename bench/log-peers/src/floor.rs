@@ -3,7 +3,7 @@
 
 use crate::contender::{Contender, Recovery, Result};
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use typhon_store::{Access, File, Io, Open, write_all_at};
 
 const FILE_BYTES: u64 = 64 << 20;
@@ -25,6 +25,17 @@ struct State {
     is_writing: bool,
 }
 
+impl State {
+    /// Where so many bytes go.
+    fn take(&mut self, bytes: usize) -> u64 {
+        if self.position + bytes as u64 > FILE_BYTES {
+            self.position = 0;
+        }
+        self.position += bytes as u64;
+        self.position - bytes as u64
+    }
+}
+
 impl Floor {
     pub fn create(io: &dyn Io, directory: &Path) -> Result<Self> {
         let file = io.open(&directory.join("floor"), Open::cached(Access::Create))?;
@@ -36,11 +47,22 @@ impl Floor {
         file.sync_data()?;
         Ok(Self { file, state: Mutex::default(), changed: Condvar::new() })
     }
+
+    /// One write and one sync, by whoever calls.
+    pub fn write(&self, bytes: &[u8]) -> Result<()> {
+        let position = self.lock().take(bytes.len());
+        write_all_at(&*self.file, bytes, position, false)?;
+        Ok(self.file.sync_data()?)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Contender for Floor {
     fn append_durable(&self, record: &[u8], count: usize) -> Result<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         (0..count).for_each(|_| state.collected.extend_from_slice(record));
         state.appended += (record.len() * count) as u64;
         let mine = state.appended;
@@ -53,15 +75,11 @@ impl Contender for Floor {
             let mut group = std::mem::take(&mut state.spare);
             std::mem::swap(&mut group, &mut state.collected);
             let target = state.appended;
-            if state.position + group.len() as u64 > FILE_BYTES {
-                state.position = 0;
-            }
-            let position = state.position;
-            state.position += group.len() as u64;
+            let position = state.take(group.len());
             drop(state);
             write_all_at(&*self.file, &group, position, false)?;
             self.file.sync_data()?;
-            state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state = self.lock();
             group.clear();
             state.spare = group;
             (state.durable, state.is_writing) = (target, false);
@@ -72,13 +90,7 @@ impl Contender for Floor {
 
     /// One write each, into the cache of the system.
     fn append_deferred(&self, record: &[u8]) -> Result<bool> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.position + record.len() as u64 > FILE_BYTES {
-            state.position = 0;
-        }
-        let position = state.position;
-        state.position += record.len() as u64;
-        drop(state);
+        let position = self.lock().take(record.len());
         write_all_at(&*self.file, record, position, false)?;
         Ok(true)
     }

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod contender;
+mod crowd;
 mod deferred;
 mod device;
 mod durable;
@@ -17,6 +18,7 @@ mod statistics;
 
 use arguments::{Arguments, HELP};
 use contender::{Contender, Kind, Result};
+use crowd::Crowd;
 use durable::{Case, Figures};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -202,7 +204,8 @@ fn durable_part(arguments: &Arguments, kinds: &[Kind], place: &Place) -> Result<
         let mut figures: Vec<Figures> = kinds.iter().map(|_| Figures::default()).collect();
         // What one thread does that brings all records of a group in one write: nothing groups better.
         let ideal_case = Case { threads: 1, group: case.threads * case.group, ..case };
-        let mut ideal = Figures::default();
+        let (mut ideal, mut crowd) = (Figures::default(), Figures::default());
+        let floor = floor::Floor::create(&*io(), &place.empty("crowd")?)?;
         for round in 0..=arguments.rounds {
             // The first round warms up. Who begins changes, so that nobody always follows the same one.
             for index in (0..logs.len()).map(|index| (index + round) % logs.len()) {
@@ -213,12 +216,13 @@ fn durable_part(arguments: &Arguments, kinds: &[Kind], place: &Place) -> Result<
                 }
                 if index == 0 && round > 0 {
                     ideal.add_round(&*logs[0].1, ideal_case, arguments.slice)?;
+                    crowd.add_round(&Crowd::new(&floor, case.threads), case, arguments.slice)?;
                 }
             }
             logs.iter().try_for_each(|(_, log)| log.rest())?;
         }
         if !arguments.json {
-            print_durable(case, &logs, &figures, &ideal);
+            print_durable(case, &logs, &figures, [&ideal, &crowd]);
         }
         let contenders: Map<String, Value> = logs
             .iter()
@@ -230,26 +234,35 @@ fn durable_part(arguments: &Arguments, kinds: &[Kind], place: &Place) -> Result<
             "group": case.group,
             "record_bytes": case.record_bytes,
             "ideal": ideal.to_json(),
+            "crowd": crowd.to_json(),
             "contenders": contenders,
         }));
     }
     Ok(Value::Array(report))
 }
 
-fn print_durable(case: Case, logs: &[(Kind, Box<dyn Contender>)], figures: &[Figures], ideal: &Figures) {
+fn print_durable(
+    case: Case,
+    logs: &[(Kind, Box<dyn Contender>)],
+    figures: &[Figures],
+    [ideal, crowd]: [&Figures; 2],
+) {
     println!("\n{case}");
     println!(
-        "{:<12} {:>11} {:>11}  {:>13} {:>13}  {:>9} {:>9} {:>9} {:>9}",
-        "", "records/s", "best", "of floor", "of ideal", "min µs", "p50", "p99", "p99.9"
+        "{:<12} {:>11} {:>11}  {:>13} {:>13} {:>13}  {:>9} {:>9} {:>9} {:>9}",
+        "", "records/s", "best", "of floor", "of ideal", "of crowd", "min µs", "p50", "p99", "p99.9"
     );
     let print = |name: &str, figures: &Figures, floor: &Figures| {
-        let ((median, best), (ideal_median, ideal_best)) =
-            (figures.relative_to(floor), figures.relative_to(ideal));
+        let ratios = [floor, ideal, crowd].map(|other| {
+            let (median, best) = figures.relative_to(other);
+            format!("{median:>6.2}/{best:>6.2}")
+        });
         let us = |per_mille| figures.latency_ns(per_mille) as f64 / 1e3;
         println!(
-            "{name:<12} {:>11.0} {:>11.0}  {median:>6.2}/{best:>6.2} {ideal_median:>6.2}/{ideal_best:>6.2}  {:>9.1} {:>9.1} {:>9.1} {:>9.1}",
+            "{name:<12} {:>11.0} {:>11.0}  {}  {:>9.1} {:>9.1} {:>9.1} {:>9.1}",
             figures.rate(),
             figures.best_rate(),
+            ratios.join(" "),
             us(0),
             us(500),
             us(990),
@@ -260,6 +273,7 @@ fn print_durable(case: Case, logs: &[(Kind, Box<dyn Contender>)], figures: &[Fig
         print(kind.name, own, &figures[0]);
     }
     print("ideal", ideal, &figures[0]);
+    print("crowd", crowd, &figures[0]);
 }
 
 /// Bytes written to the device for each byte of a record.
