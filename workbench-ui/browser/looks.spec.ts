@@ -101,9 +101,23 @@ for (const [theme, rules] of THEMES) {
     await page.evaluate(() => sessionStorage.setItem("typhon-token", "0".repeat(64)));
     await page.unrouteAll({ behavior: "ignoreErrors" });
     await page.reload();
-    await check("This page belongs to another run of typhon ui");
+    await check("This address lacks the token of the running typhon ui");
   });
 }
+
+test("the address of a session that is gone leads to what can be opened", async ({ page }) => {
+  await page.goto(`${addressOf("full")}&s=999`);
+  await expect(page.getByRole("heading", { name: "Open a trace" })).toBeVisible();
+  await expect(page.getByText("no session 999")).toBeVisible();
+});
+
+test("a file that is dropped on the page is answered, and the page stays", async ({ page }) => {
+  await open(page, "gc");
+  const before = page.url();
+  await page.evaluate(() => document.body.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true })));
+  await expect(page.getByText("use Open trace, or typhon ui FILE")).toBeVisible();
+  expect(page.url()).toBe(before);
+});
 
 test("names from a trace are text, whatever is in them", async ({ page }) => {
   await page.addInitScript(() => {

@@ -27,6 +27,19 @@ function runs(colours: readonly string[], wanted: string): [number, number][] {
   return found;
 }
 
+test("the collections' gutter says how long the window was suspended, as the command line does", async ({ page }) => {
+  await open(page, "gc");
+  const suspended = dump("gc", "--kind", "GcSuspension").reduce((sum, { dur }) => sum + dur, 0);
+  const shown = page.locator('[data-track="gc"] em');
+  const units: Record<string, number> = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9 };
+  const shownNs = async () => {
+    const [, number, unit] = /([\d.]+)\s*(ns|µs|ms|s)/.exec((await shown.textContent()) ?? "") ?? [];
+    return Number(number) * (units[unit ?? ""] ?? Number.NaN);
+  };
+  // Not to be told from the sum by eye, though a suspension is much shorter than a pixel here.
+  await expect.poll(async () => Math.abs((await shownNs()) / suspended - 1)).toBeLessThan(0.02);
+});
+
 test("suspensions are red bars at their true extent, flags have the colour of the generation (B-14)", async ({ page }) => {
   await open(page, "gc");
   const shift = await zero(page, "gc");

@@ -9,6 +9,7 @@ import { followSessions, socket, start } from "./state/sessions";
 import { activeId, theme } from "./state/store";
 import { startKeyboard } from "./keyboard/dispatch";
 import { App } from "./shell/App";
+import { refuseDrops } from "./shell/drop";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/shell.css";
@@ -35,6 +36,7 @@ const link = followAddress(target, () => location.reload());
 watchWindow();
 followLinks();
 startKeyboard();
+refuseDrops();
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 void start()

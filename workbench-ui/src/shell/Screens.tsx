@@ -6,7 +6,7 @@ import { shellWord } from "../panels/notices";
 import { copy } from "../panels/table/export";
 import { api, isAbort } from "../protocol/http";
 import { cancelOpening, closeSession, openFile } from "../state/sessions";
-import { activeSession, connection, meta, openFloat, recent, sessions } from "../state/store";
+import { activeSession, connection, meta, openFloat, recent } from "../state/store";
 
 export type ScreenName = "refused" | "connecting" | "empty" | "opening" | "failed" | "cancelled";
 
@@ -15,7 +15,8 @@ export function screenOf(): ScreenName | null {
   const link = connection.value;
   if (link.is === "refused") return "refused";
   const session = activeSession.value;
-  if (session === null) return sessions.value.length === 0 && link.is === "open" ? "empty" : "connecting";
+  // Also for the address of a session that is gone.
+  if (session === null) return link.is === "open" ? "empty" : "connecting";
   if (session.state.is === "failed" || session.state.is === "cancelled") return session.state.is;
   return meta.value === null ? "opening" : null;
 }
@@ -120,7 +121,7 @@ export function Screen({ of }: { of: ScreenName }) {
     case "refused":
       return (
         <Fact
-          title="This page belongs to another run of typhon ui"
+          title="This address lacks the token of the running typhon ui"
           facts={[["Remedy", "Use the address that the running typhon ui printed, or start it again."]]}
           actions={[]}
         />

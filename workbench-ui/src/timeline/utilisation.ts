@@ -1,6 +1,6 @@
 /** Share of the window in which a lane works, from the tiles on the screen. */
 
-import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
+import { spanEntry } from "../protocol/tile";
 import type { NameStyle } from "./palette";
 import type { Scene } from "./scene";
 
@@ -11,12 +11,12 @@ export function spansUtilisation(scene: Scene, style: NameStyle): Map<string, nu
     if (isFiltered || band !== 0 || track.gauge !== null) continue;
     let sum = busy.get(track.key) ?? 0;
     for (let entry = 0; tile.spans !== null && entry < tile.spans.count; entry += 1) {
-      const { x0, x1, row, flags, name, cover } = spanEntry(tile.spans.body, entry);
+      const { x0, x1, row, name, cover } = spanEntry(tile.spans.body, entry);
       if (row !== 0 || style.waiting[name]) continue;
       const from = Math.max(at.x + x0 * at.scale, at.clipFrom);
       const to = Math.min(at.x + x1 * at.scale, at.clipTo);
-      const share = flags & ENTRY_FLAG.aggregate || x1 - x0 === 1 ? cover / 65535 : 1;
-      if (to > from) sum += (to - from) * share;
+      // Buckets are rounded outwards; the cover says how much of them is really busy.
+      if (to > from) sum += ((to - from) * cover) / 65535;
     }
     busy.set(track.key, sum);
   }

@@ -275,6 +275,7 @@ impl Canvas {
         }
         let x0 = (start.max(from) - from) >> self.level;
         let x1 = (end.min(to) - from).div_ceil(1 << self.level).clamp(x0 + 1, TILE_BUCKETS);
+        let busy_ns = end.min(to).saturating_sub(start.max(from));
         let sides = if start < from { FLAG_FROM_LEFT } else { 0 } | if end > to { FLAG_TO_RIGHT } else { 0 };
         self.exact.push(SpanEntry {
             x0: x0 as u16,
@@ -283,7 +284,7 @@ impl Canvas {
             flags: span_flags(entry.flags, entry.name, names) | sides,
             name: entry.name,
             index: index.min(u32::MAX.into()) as u32,
-            cover: u16::MAX,
+            cover: cover(busy_ns, (x1 - x0) << self.level),
             group: group(names, entry.name),
         });
     }
