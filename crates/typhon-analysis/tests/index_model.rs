@@ -109,7 +109,11 @@ fn check_row(session: &Session, lane: u32, row: u16, spans: &[Extent], level: u8
                     "an exact entry is in its tile"
                 );
                 assert_eq!(u64::from(entry.x0), (start.max(range.start) - range.start) >> level);
-                let busy_ns = end.min(range.end).saturating_sub(start.max(range.start)) as f64;
+                // What is shorter than a bucket counts whole where it begins.
+                let busy_ns = match end - start >= width {
+                    true => end.min(range.end).saturating_sub(start.max(range.start)),
+                    false => end - start,
+                } as f64;
                 let buckets_ns = (u64::from(entry.x1 - entry.x0) * width) as f64;
                 let off = f64::from(entry.cover) - busy_ns / buckets_ns * f64::from(u16::MAX);
                 assert!(off.abs() <= 1.0, "level {level}: {entry:?} says how much of its buckets is busy");

@@ -15,10 +15,11 @@
 
 use super::{Cancel, SessionError};
 use std::collections::VecDeque;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{io, thread};
 
 /// Part of the memory, as a divisor, for indexing.
 const INDEXING_SHARE: usize = 2;
@@ -203,15 +204,33 @@ impl Drop for Held {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Work of which only a few pieces run at a time, in order of arrival.
+/// Work of which only a few pieces run at a time, in order of arrival, each on a thread of its own.
 #[derive(Clone, Default)]
 pub(crate) struct Turns(Arc<Mutex<Line>>);
 
 #[derive(Default)]
 struct Line {
     threads: usize,
-    /// With the names they were given.
-    waiting: VecDeque<(usize, Job)>,
+    waiting: VecDeque<(Ticket, Job)>,
+}
+
+/// One's place in the line, and later the thread of one's job.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ticket(Arc<Mutex<Option<JoinHandle<()>>>>);
+
+impl Ticket {
+    /// Waits until the thread of a job that began is gone.
+    pub(crate) fn join(&self) {
+        let thread = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // Jobs tell of their panics themselves.
+            let _ = thread.join();
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl std::fmt::Debug for Turns {
@@ -230,39 +249,58 @@ impl Turns {
     ///
     /// # Errors
     /// When there is no thread to be had.
-    pub(crate) fn start(&self, name: usize, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    pub(crate) fn start(&self, ticket: &Ticket, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let most = thread::available_parallelism().map_or(2, |cores| cores.get()).clamp(2, 8);
         let mut line = self.lock();
         if line.threads >= most {
-            line.waiting.push_back((name, Box::new(job)));
+            line.waiting.push_back((ticket.clone(), Box::new(job)));
             return Ok(());
         }
-        let turns = self.clone();
-        let work = move || {
-            let mut next: Option<Job> = Some(Box::new(job));
-            while let Some(job) = next {
-                // Jobs tell of their panics themselves.
-                let _ = catch_unwind(AssertUnwindSafe(job));
-                next = turns.next();
-            }
-        };
-        thread::Builder::new().name("typhon-index".to_owned()).spawn(work)?;
+        self.spawn(ticket, Box::new(job)).map_err(|(_, err)| err)?;
         line.threads += 1;
         Ok(())
     }
 
-    /// The next job for a thread, which ends when there is none.
-    fn next(&self) -> Option<Job> {
+    /// Runs a job on a new thread, which then hands its turn on; gives the job back when there is no thread to be had.
+    fn spawn(&self, ticket: &Ticket, job: Job) -> Result<(), (Job, io::Error)> {
+        let kept = Arc::new(Mutex::new(Some(job)));
+        let (taken, turns) = (kept.clone(), self.clone());
+        let take = |job: &Mutex<Option<Job>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let work = move || {
+            let mut job = take(&taken);
+            while let Some(one) = job {
+                // Jobs tell of their panics themselves.
+                let _ = catch_unwind(AssertUnwindSafe(one));
+                job = turns.hand_on();
+            }
+        };
+        // Held, so that nobody finds a job begun and its thread not yet there.
+        let mut thread = ticket.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match thread::Builder::new().name("typhon-index".to_owned()).spawn(work) {
+            Ok(handle) => *thread = Some(handle),
+            Err(err) => {
+                if let Some(job) = take(&kept) {
+                    return Err((job, err));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the next job in line in place of one that has ended, on a thread of its own; it is given back when the
+    /// system has no thread for it.
+    fn hand_on(&self) -> Option<Job> {
         let mut line = self.lock();
         let next = line.waiting.pop_front();
         line.threads -= usize::from(next.is_none());
-        next.map(|(_, job)| job)
+        let (ticket, job) = next?;
+        self.spawn(&ticket, job).err().map(|(job, _)| job)
     }
 
     /// Takes a job back that has not begun.
-    pub(crate) fn take_back(&self, name: usize) -> Option<Job> {
+    pub(crate) fn take_back(&self, ticket: &Ticket) -> Option<Job> {
         let mut line = self.lock();
-        let at = line.waiting.iter().position(|(of, _)| *of == name)?;
+        let at = line.waiting.iter().position(|(of, _)| of.is(ticket))?;
         line.waiting.remove(at).map(|(_, job)| job)
     }
 }
@@ -364,6 +402,30 @@ mod tests {
     }
 
     #[test]
+    fn whoever_joins_finds_nothing_left_of_the_thread() {
+        struct OnExit(Arc<Mutex<u32>>);
+        impl Drop for OnExit {
+            fn drop(&mut self) {
+                thread::sleep(Duration::from_millis(5));
+                *self.0.lock().expect("no panic") += 1;
+            }
+        }
+        thread_local!(static KEPT: std::cell::RefCell<Option<OnExit>> = const { std::cell::RefCell::new(None) });
+        let (turns, ended) = (Turns::default(), Arc::new(Mutex::new(0)));
+        let tickets: Vec<Ticket> = (0..20).map(|_| Ticket::default()).collect();
+        for ticket in &tickets {
+            let on_exit = OnExit(ended.clone());
+            turns.start(ticket, move || KEPT.set(Some(on_exit))).expect("a thread");
+        }
+        // Those in line have their threads later.
+        while !turns.lock().waiting.is_empty() || turns.lock().threads > 0 {
+            thread::yield_now();
+        }
+        tickets.iter().for_each(Ticket::join);
+        assert_eq!(*ended.lock().expect("no panic"), 20);
+    }
+
+    #[test]
     fn a_panic_gives_the_turn_to_the_next() {
         let turns = Turns::default();
         let (sender, receiver) = std::sync::mpsc::channel();
@@ -373,7 +435,7 @@ mod tests {
                 sender.send(at).expect("somebody listens");
                 panic!("a panic on purpose, which is to be seen here");
             };
-            turns.start(at, job).expect("a thread");
+            turns.start(&Ticket::default(), job).expect("a thread");
         }
         let mut done: Vec<usize> = (0..30)
             .map(|_| receiver.recv_timeout(Duration::from_secs(60)).expect("it had its turn"))

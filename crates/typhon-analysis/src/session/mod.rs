@@ -29,6 +29,7 @@ pub use event::{EventDetail, FieldValue, FieldView, Place, RelatedSpan, Siblings
 pub use filter::{Direction, FilterInfo, MAX_FILTERS};
 pub use links::{Link, LinkReason, Links};
 pub use memory::Memory;
+use memory::Ticket;
 pub use meta::{Axis, LaneInfo, Meta, TickRange};
 pub use select::{SelectionStats, SpanOrder, TopSpan};
 
@@ -155,7 +156,7 @@ fn is_same_file(a: &std::fs::Metadata, b: &std::fs::Metadata) -> bool {
     }
 }
 
-/// One opened trace. Dropping it stops indexing.
+/// One opened trace. Dropping it stops indexing, and leaves no thread behind.
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -176,6 +177,8 @@ pub(crate) struct Shared {
     outcome: Mutex<Outcome>,
     changed: Condvar,
     is_idle: AtomicBool,
+    /// When it is indexed, and the thread that does it.
+    turn: Ticket,
     filters: Mutex<filter::Filters>,
     /// Names of marks, once anybody has asked for a record.
     mark_names: OnceLock<MarkNames>,
@@ -221,6 +224,7 @@ impl Session {
             outcome: Mutex::new(Outcome::Opening(None)),
             changed: Condvar::new(),
             is_idle: AtomicBool::new(false),
+            turn: Ticket::default(),
             filters: Mutex::default(),
             sidecar: Mutex::default(),
             mark_names: OnceLock::new(),
@@ -228,7 +232,7 @@ impl Session {
         });
         let building = shared.clone();
         let turns = options.memory.turns.clone();
-        turns.start(shared.name(), move || building.build(&options)).map_err(in_path)?;
+        turns.start(&shared.turn, move || building.build(&options)).map_err(in_path)?;
         Ok(Self { shared })
     }
 
@@ -269,7 +273,7 @@ impl Session {
     pub fn cancel(&self) {
         self.shared.cancel.cancel();
         // One that waits for its turn need not wait for that.
-        if let Some(job) = self.shared.memory.turns.take_back(self.shared.name()) {
+        if let Some(job) = self.shared.memory.turns.take_back(&self.shared.turn) {
             drop(job);
             self.shared.publish(Outcome::Cancelled);
             self.shared.end();
@@ -370,18 +374,11 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.cancel();
         self.wait_until_idle();
-        // The thread may hold on to the rest for a moment; the memory is free when this returns.
-        *self.shared.lock() = Outcome::Cancelled;
-        *self.shared.filters() = filter::Filters::default();
+        self.shared.turn.join();
     }
 }
 
 impl Shared {
-    /// No other has this name.
-    fn name(&self) -> usize {
-        std::ptr::from_ref(self).addr()
-    }
-
     /// Nothing runs any more.
     fn end(&self) {
         // Under the lock, so that nobody misses it between looking and waiting.
