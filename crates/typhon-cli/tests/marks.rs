@@ -1,5 +1,7 @@
 //! A program's marks (kind 6) bear their names wherever records are shown.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use common::traces::{CREATED_UTC_TICKS, FIRST_TICKS, Records};
