@@ -43,6 +43,8 @@ export async function open(page: Page, trace: Trace, link = ""): Promise<void> {
 
 /** Opens one of the sessions of a server. */
 export async function openAt(page: Page, url: string, session: number, trace: string, link = ""): Promise<void> {
+  // The page loads itself again when only its token changes, at a moment that nothing here could wait for.
+  if (page.url() !== "about:blank") await page.goto("about:blank");
   await page.goto(`${url}&s=${session}${link === "" ? "" : `&${link}`}`);
   await expect(page.getByRole("tab", { name: `${trace}.typhon-trace` })).toHaveAttribute("aria-selected", "true");
   await drawn(page);

@@ -193,9 +193,12 @@ test("bars have the colour of the mode, and the same in every recording (B-19)",
     if (bar === null) throw new Error("PheroDecay is not in view");
     const { at } = await pixels(page, [{ x: bar.x + bar.w - 5, y: bar.y + 2 }]);
     const heap = ["mem-loh", "mem-gen2", "mem-gen1", "mem-gen0"];
-    // In dark what takes longer is lighter; the ramp has eight steps over these four colours.
+    // In dark what takes longer is lighter, in light darker; the ramp has eight steps over these four colours. Which theme it
+    // is may change between pages: settings are the user's, and other tests change them.
+    const isDark = (await page.locator("html").getAttribute("data-theme")) === "dark";
     const record = dump("anthill", "--where", "name=PheroDecay").find(({ event }) => event === bars.get(`${bar.lane}/${bar.row}/${bar.index}`));
-    const step = durationSlot(record.dur) - SLOT.ramp;
+    const longer = durationSlot(record.dur) - SLOT.ramp;
+    const step = isDark ? longer : 7 - longer;
     const expected = {
       family: "fam-sched", kind: `fam-${family("SchedulerChunk")}`, system: `fam-${family("PheroDecay")}`, thread: `fam-${family(record.thread)}`,
       duration: step % 7 === 0 ? heap[(step / 7) * 3] : undefined, depth: bar.row % 2 === 0 ? "fam-other" : null,

@@ -91,7 +91,8 @@ export function paintTile(context: Canvas2d, job: PaintJob, style: PaintStyle, c
     }
     // Without fills of their own, bars that are too small for an outline are solid.
     const isSolid = style.outline !== null && (isAggregate || w <= 3);
-    const ns = ((job.wholes.get(at) ?? x1 - x0) * 2 ** job.level * cover) / Math.max(members, 1);
+    // What reaches over several tiles is long enough for whole buckets.
+    const ns = ((job.wholes.get(at) ?? (x1 - x0) * cover) * 2 ** job.level) / Math.max(members, 1);
     use((isSolid ? style.outline : style.bars[slotOf(job, style, name, row, ns)]) ?? "");
     if (isAggregate) {
       const tall = Math.max(cover * height, Math.min(LEAST_COVER_PX, height));
