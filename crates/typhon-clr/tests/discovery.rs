@@ -160,7 +160,14 @@ fn permission_denied_names_both_users() {
     if we_are.is_root() {
         std::os::unix::process::CommandExt::uid(&mut command, other_uid);
     }
-    let output = command.current_dir("/").output().unwrap();
+    command.current_dir("/");
+    let output = loop {
+        // While another test forks, its child holds what was open here: the program just written, for a moment.
+        match command.output() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
     let text = String::from_utf8(output.stdout).unwrap();
     let expected = format!(
         "outcome: {}: permission denied, the same user or root is needed (socket of user {}, we are {other_uid})",

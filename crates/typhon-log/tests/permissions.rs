@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -69,7 +70,13 @@ fn told(folder: &Path, directory: &Path) -> String {
     if fs::metadata("/proc/self").map_or(0, |data| data.uid()) == 0 {
         command.uid(NOBODY).gid(NOBODY);
     }
-    let output = command.output().unwrap();
+    let output = loop {
+        // While another test forks, its child holds what was open here: the program just written, for a moment.
+        match command.output() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
