@@ -45,6 +45,24 @@ test("the list has every hit in order of time; N and Shift N walk it", async ({ 
   await expect(inspector).toHaveAttribute("data-event", expected[expected.length - 1].event);
 });
 
+test("Ctrl F goes to the field, Enter to the first hit at once and on from there, Shift Enter back", async ({ page }) => {
+  await open(page, "anthill");
+  await page.keyboard.press("Control+KeyF");
+  await page.keyboard.type("name=SpiderUpdate dur>100us");
+  await page.keyboard.press("Enter");
+  const expected = dump("anthill", "--where", "name=SpiderUpdate dur>100us").sort((a, b) => a.ts - b.ts);
+  const inspector = page.locator(".inspector[data-event]");
+  await expect(inspector).toHaveAttribute("data-event", expected[0].event);
+  await page.keyboard.press("Enter");
+  await expect(inspector).toHaveAttribute("data-event", expected[1].event);
+  await page.keyboard.press("Shift+Enter");
+  await expect(inspector).toHaveAttribute("data-event", expected[0].event);
+  // What is in the field is selected, so that typing replaces it.
+  await page.keyboard.press("Control+KeyF");
+  await page.keyboard.type("name=AntUpdate");
+  await expect(page.getByRole("textbox", { name: "Search spans, fields, ticks" })).toHaveValue("name=AntUpdate");
+});
+
 test("a filter that is not understood says where, and what may be meant", async ({ page }) => {
   await open(page, "anthill");
   const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
@@ -60,6 +78,7 @@ test("a filter that is not understood says where, and what may be meant", async 
   await expect(page.locator(".search-result")).toContainText(`${count(dump("anthill", "--where", "name=AntUpdate").length)} hits`);
   await field.press("Escape");
   await expect(field).toHaveValue("");
+  await expect(page.getByRole("grid", { name: "Tracks" })).toBeFocused();
   await expect(page.locator(".search-result kbd")).toHaveText("/");
 });
 

@@ -36,7 +36,9 @@ export function showTable(tab: BottomTab): void {
 }
 
 export function focusSearch(): void {
-  document.querySelector<HTMLInputElement>("#search")?.focus();
+  const field = document.querySelector<HTMLInputElement>("#search");
+  field?.focus();
+  field?.select();
 }
 
 export function toggleMeasuring(): void {
@@ -107,6 +109,7 @@ const ALWAYS: Record<string, () => void> = {
   F6: () => nextPanel(1),
   "Shift+F6": () => nextPanel(-1),
   Slash: focusSearch,
+  "Ctrl+KeyF": focusSearch,
   "Shift+Slash": () => {
     openFloat.value = "help";
   },
@@ -130,6 +133,9 @@ const GO: Record<string, () => void> = {
 
 const GO_MS = 1500;
 
+/** What is ours in a field too. */
+const WHILE_TYPING: ReadonlySet<string> = new Set(["Ctrl+KeyK", "Ctrl+KeyF", "F6", "Shift+F6"]);
+
 /** Fields, and what reacts to keys by itself: there plain keys are not ours. */
 function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable="true"]') !== null;
@@ -145,7 +151,7 @@ export function startKeyboard(): void {
   window.addEventListener("keydown", (event) => {
     const pressed = combination(event);
     const isPalette = pressed === "Ctrl+KeyK";
-    if (event.defaultPrevented || (isTyping(event.target) && !isPalette && pressed !== "F6" && pressed !== "Shift+F6")) return;
+    if (event.defaultPrevented || (isTyping(event.target) && !WHILE_TYPING.has(pressed))) return;
     if (openFloat.value !== "none" && !isPalette) return;
     const isGo = performance.now() < goUntil;
     goUntil = 0;

@@ -27,7 +27,7 @@ export const KEYS: readonly KeyLine[] = [
   { id: "measure", group: "Select", text: "measure", keys: ["KeyR"] },
   { id: "bookmark", group: "Select", text: "bookmark", keys: ["KeyM"] },
   { id: "history", group: "Select", text: "back, forward", keys: ["Alt+ArrowLeft", "Alt+ArrowRight"] },
-  { id: "search", group: "Find", text: "search", keys: ["Slash"] },
+  { id: "search", group: "Find", text: "search", keys: ["Slash", "Ctrl+KeyF"] },
   { id: "hit", group: "Find", text: "next, previous hit", keys: ["KeyN", "Shift+KeyN"] },
   { id: "palette", group: "Find", text: "palette", keys: ["Ctrl+KeyK"] },
   { id: "legends", group: "Show", text: "legends", keys: ["KeyL"] },

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { count, visible } from "../format";
+import { focusPanel } from "../keyboard/dispatch";
 import { ApiError } from "../protocol/http";
 import { Latest } from "../protocol/latest";
 import type { Problem } from "../protocol/types";
@@ -76,6 +77,8 @@ export function SearchField() {
   const isOpen = useSignal(false);
   const timer = useRef<number | undefined>(undefined);
   const frame = useRef<HTMLDivElement>(null);
+  /** Where Enter goes when the search that it began has ended. */
+  const stepAfter = useRef<1 | -1 | 0>(0);
 
   // A search that was started elsewhere (a link, Back, the inspector) shows in the field.
   const active = state.is === "none" ? "" : state.text;
@@ -84,7 +87,11 @@ export function SearchField() {
     if (active === "" && document.activeElement?.id !== "search") text.value = "";
   }, [active]);
   useEffect(() => {
-    if (state.is === "ready") announce(`${count(state.matches)} hits`);
+    if (state.is === "ready") {
+      announce(`${count(state.matches)} hits`);
+      if (stepAfter.current !== 0 && state.text === text.value.trim()) void stepHit(stepAfter.current);
+      stepAfter.current = 0;
+    }
     if (state.is === "failed") problem.value = state.problem;
   }, [state]);
   useEffect(() => {
@@ -113,6 +120,7 @@ export function SearchField() {
   };
   const onInput = (now: string) => {
     text.value = now;
+    stepAfter.current = 0;
     isOpen.value = true;
     window.clearTimeout(timer.current);
     timer.current = window.setTimeout(() => {
@@ -121,15 +129,22 @@ export function SearchField() {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") {
-      if (text.value !== "") {
-        onInput("");
-        void search("");
-      } else (event.currentTarget as HTMLElement).blur();
+      // Ends the search and leaves the field, as a find bar does; what was stepped to stays selected.
+      event.preventDefault();
+      event.stopPropagation();
+      window.clearTimeout(timer.current);
+      text.value = "";
+      problem.value = null;
+      void search("");
       isOpen.value = false;
+      focusPanel("timeline");
     } else if (event.key === "Enter") {
       event.preventDefault();
       if (activeFilterId.value !== 0 && state.is === "ready" && state.text === text.value.trim()) return void stepHit(event.shiftKey ? -1 : 1);
       window.clearTimeout(timer.current);
+      stepAfter.current = event.shiftKey ? -1 : 1;
+      // What is being searched for already goes on.
+      if (state.is === "running" && state.text === text.value.trim()) return;
       void check(text.value).then((isValid) => (isValid ? search(text.value) : undefined));
     } else if (event.key === "ArrowDown" && state.is === "ready") {
       event.preventDefault();

@@ -1,7 +1,7 @@
 /** A float over the page: focus goes in, stays in, and comes back; Escape and a click beside it close it. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { openFloat } from "../../state/store";
 
 export function closeFloat(): void {
@@ -10,7 +10,8 @@ export function closeFloat(): void {
 
 export function Dialog(props: { label: string; className: string; children: ComponentChildren }) {
   const frame = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // Before the next key arrives: an effect after the paint would leave the first letters of a quick typist to the page.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const first = frame.current?.querySelector<HTMLElement>("[data-autofocus]") ?? frame.current;
     first?.focus();

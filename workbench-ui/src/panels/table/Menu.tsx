@@ -1,6 +1,6 @@
 /** A button with a list of things to do. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface MenuItem {
   text: string;
@@ -12,7 +12,7 @@ export function Menu({ label, items }: { label: string; items: readonly MenuItem
   const frame = useRef<HTMLDivElement>(null);
   const buttons = () => [...(frame.current?.querySelectorAll<HTMLElement>('[role="menuitem"]') ?? [])];
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isOpen) return;
     buttons()[0]?.focus();
     const leave = (event: Event) => {
