@@ -20,7 +20,8 @@ const PORTS_TRIED: u16 = 10;
 /// Free ports that are tried: the one of IPv4 may be taken on IPv6.
 const FREE_TRIED: usize = 16;
 const CONNECTIONS_MAX: usize = 32;
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for the head of a request, and between two requests.
+pub(crate) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for answers that are under way when the server ends.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
@@ -70,6 +71,7 @@ pub(crate) async fn accept(
     listener: TcpListener,
     router: Router,
     connections: Arc<Semaphore>,
+    header_timeout: Duration,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
@@ -91,7 +93,8 @@ pub(crate) async fn accept(
         match connections.clone().try_acquire_owned() {
             Ok(permit) => {
                 let connection = Connection(Arc::new(permit));
-                drop(tokio::spawn(serve(stream, router.layer(Extension(connection)), stop)));
+                let router = router.layer(Extension(connection));
+                drop(tokio::spawn(serve(stream, router, header_timeout, stop)));
             }
             Err(_) => drop(tokio::spawn(refuse(stream))),
         }
@@ -121,11 +124,11 @@ fn is_loopback(peer: SocketAddr) -> bool {
     }
 }
 
-async fn serve(stream: TcpStream, router: Router, mut stop: watch::Receiver<bool>) {
+async fn serve(stream: TcpStream, router: Router, header_timeout: Duration, mut stop: watch::Receiver<bool>) {
     // Tiles are small and wanted at once. Without it they only come later.
     let _ = stream.set_nodelay(true);
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
     let stream = TokioIo::new(Unstalled::new(stream));
     let connection = http.serve_connection(stream, TowerToHyperService::new(router)).with_upgrades();
     let mut connection = pin!(connection);
@@ -162,6 +165,52 @@ async fn refuse(stream: TcpStream) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream as Client;
+
+    #[test]
+    fn f7_heads_that_come_a_byte_at_a_time_make_room_for_others() {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, of_stop) = watch::channel(false);
+        let router = Router::new().fallback(|| async { "here" });
+        let patience = Duration::from_millis(200);
+        let accepting = runtime.spawn(accept(listener, router, connections(), patience, of_stop));
+        let connect = || {
+            let client = Client::connect(address).unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            client
+        };
+        let slow: Vec<Client> = (0..CONNECTIONS_MAX).map(|_| connect()).collect();
+        let dribbling = std::thread::spawn(move || {
+            // All of them go on until the server has closed every one.
+            let head = b"GET / HTTP/1.1\r\nHost: x\r\nX: ".iter().chain(std::iter::repeat(&b'y'));
+            let mut open = slow;
+            for byte in head {
+                open.retain_mut(|client| client.write_all(&[*byte]).is_ok());
+                if open.is_empty() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let answer = loop {
+            let mut client = connect();
+            // One that is refused may be closed before it has said anything.
+            let _ = client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+            let mut answer = Vec::new();
+            let _ = client.read_to_end(&mut answer);
+            if answer.starts_with(b"HTTP/1.1 200") {
+                break answer;
+            }
+        };
+        assert!(answer.ends_with(b"here"));
+        dribbling.join().unwrap();
+        stop.send_replace(true);
+        runtime.block_on(accepting).unwrap().unwrap();
+    }
 
     #[test]
     fn a_port_that_is_taken_gives_way_to_the_next() {

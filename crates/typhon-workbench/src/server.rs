@@ -186,7 +186,8 @@ impl Server {
             .into_iter()
             .map(|listener| {
                 let stop = self.app.stop.subscribe();
-                runtime.spawn(net::accept(listener, router.clone(), connections.clone(), stop))
+                let (router, connections) = (router.clone(), connections.clone());
+                runtime.spawn(net::accept(listener, router, connections, net::HEADER_TIMEOUT, stop))
             })
             .collect();
         runtime.block_on(look(&self.app, &ends));
