@@ -27,8 +27,12 @@ pub(crate) struct Malformed;
 pub(crate) struct Packer<'i, T> {
     items: &'i [T],
     column: Vec<u64>,
+    patches: Vec<Patch>,
     out: Vec<u8>,
 }
+
+/// Place of a value in its column, and its difference to the base.
+type Patch = (u16, u64);
 
 impl<'i, T> Packer<'i, T> {
     /// `bytes_each` is how much an item is expected to take.
@@ -36,16 +40,22 @@ impl<'i, T> Packer<'i, T> {
         Self {
             items,
             column: Vec::with_capacity(items.len()),
+            patches: Vec::new(),
             out: Vec::with_capacity(items.len() * bytes_each),
         }
     }
 
     /// Appends a column of what `value` takes from each item.
     #[inline]
-    pub(crate) fn put(&mut self, value: impl FnMut(&T) -> u64) {
+    pub(crate) fn put(&mut self, mut value: impl FnMut(&T) -> u64) {
+        let (mut least, mut largest) = (u64::MAX, 0);
         self.column.clear();
-        self.column.extend(self.items.iter().map(value));
-        encode(&self.column, &mut self.out);
+        self.column.extend(self.items.iter().map(|item| {
+            let value = value(item);
+            (least, largest) = (value.min(least), value.max(largest));
+            value
+        }));
+        encode(&self.column, least, largest, &mut self.patches, &mut self.out);
     }
 
     /// All columns.
@@ -79,86 +89,112 @@ impl<'b> Unpacker<'b> {
     }
 }
 
-/// Appends a column.
-pub(crate) fn encode(values: &[u64], out: &mut Vec<u8>) {
+/// Appends a column. `patches` is room that is used again.
+fn encode(values: &[u64], least: u64, largest: u64, patches: &mut Vec<Patch>, out: &mut Vec<u8>) {
     debug_assert!(values.len() <= MAX_VALUES);
-    let (base, largest) =
-        values.iter().fold((u64::MAX, 0), |(min, max), value| (min.min(*value), max.max(*value)));
-    let base = base.min(largest);
-    let (width, patches) = best_width(values, base, largest);
+    let base = least.min(largest);
+    let widest = bits_of(largest - base);
     put_leb128(base, out);
-    out.push(width as u8);
-    out.extend_from_slice(&(patches as u16).to_le_bytes());
-    if width > 0 {
-        pack(values, base, width, out);
+    let head = out.len();
+    let mut width = likely_width(values, base, widest);
+    loop {
+        out.extend_from_slice(&[width as u8, 0, 0]);
+        patches.clear();
+        pack(values, base, width, patches, out);
+        let saved_bits = values.len() as u64 * u64::from(widest - width);
+        let fits = patches.len() <= usize::from(u16::MAX) && patches.len() as u64 * PATCH_BITS <= saved_bits;
+        if fits {
+            break;
+        }
+        // The sample did not show how many values are long.
+        out.truncate(head);
+        width = widest;
     }
-    if patches > 0 {
-        let is_patch = |value: &u64| (value - base) >> width != 0;
-        let positions = (0..=u16::MAX).zip(values).filter(|(_, value)| is_patch(value));
-        positions.clone().for_each(|(at, _)| out.extend_from_slice(&at.to_le_bytes()));
-        positions.for_each(|(_, value)| out.extend_from_slice(&(value - base).to_le_bytes()));
-    }
+    out[head + 1..head + 3].copy_from_slice(&(patches.len() as u16).to_le_bytes());
+    patches.iter().for_each(|(at, _)| out.extend_from_slice(&at.to_le_bytes()));
+    patches.iter().for_each(|(_, difference)| out.extend_from_slice(&difference.to_le_bytes()));
 }
 
-/// Appends the differences to the base in `width` bits each, and 0 for those that need more.
-fn pack(values: &[u64], base: u64, width: u32, out: &mut Vec<u8>) {
-    let limit = u64::MAX >> (64 - width);
-    let fitting = |value: &u64| {
-        let difference = value - base;
-        if difference <= limit { difference } else { 0 }
-    };
-    if width > WORD_WIDTH_MAX {
-        let mut bits = BitWriter { out, held: 0, count: 0 };
-        values.iter().for_each(|value| bits.put(fitting(value), width));
-        return bits.flush();
+#[inline]
+fn bits_of(difference: u64) -> u32 {
+    64 - difference.leading_zeros()
+}
+
+/// Bits of a value up to which eight of them are packed at a time.
+const EIGHTS_WIDTH_MAX: u32 = 31;
+
+/// Appends the differences to the base in `width` bits each, and 0 for those that need more, which become patches.
+fn pack(values: &[u64], base: u64, width: u32, patches: &mut Vec<Patch>, out: &mut Vec<u8>) {
+    let limit = u64::MAX.checked_shr(64 - width).unwrap_or(0);
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut last = [base; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let from = out.len();
+    let bytes = (values.len() * width as usize).div_ceil(8);
+    if width <= EIGHTS_WIDTH_MAX {
+        // Whole words are written, and those that follow write over what is too much.
+        out.resize(from + (eights.len() + 1) * width as usize + 2 * size_of::<u128>(), 0);
     }
-    // Whole words are written, each where the last full byte of the one before ends, and bytes beyond the end are cut
-    // off again: that has no branches.
-    let (from, bytes) = (out.len(), (values.len() * width as usize).div_ceil(8));
-    out.resize(from + bytes + 8, 0);
-    let packed = &mut out[from..];
-    let (mut held, mut count, mut at) = (0u64, 0u32, 0usize);
-    for value in values {
-        held |= fitting(value) << count;
-        count += width;
-        if let Some(word) = packed[at..].first_chunk_mut() {
-            *word = held.to_le_bytes();
+    let mut bits = BitWriter { held: 0, count: 0 };
+    for (turn, eight) in eights.iter().chain((!rest.is_empty()).then_some(&last)).enumerate() {
+        let mut differences = eight.map(|value| value - base);
+        if differences.iter().fold(0, |all, one| all | one) > limit {
+            for (difference, at) in differences.iter_mut().zip(8 * turn..) {
+                if *difference > limit {
+                    patches.push((at as u16, *difference));
+                    *difference = 0;
+                }
+            }
         }
-        at += (count / 8) as usize;
-        held >>= count & !7;
-        count &= 7;
+        if width > EIGHTS_WIDTH_MAX {
+            differences.iter().for_each(|difference| bits.put(*difference, width, out));
+        } else if width > 0 {
+            pack_eight(&differences, width, &mut out[from + turn * width as usize..]);
+        }
     }
+    bits.flush(out);
     out.truncate(from + bytes);
 }
 
-/// Bits of a value that fit a word beside seven bits of the one before, and leave it a bit to be shifted out by.
-const WORD_WIDTH_MAX: u32 = 56;
+/// Eight values fill whole bytes, so that no group has to wait for the one before.
+#[inline]
+fn pack_eight(eight: &[u64; 8], width: u32, packed: &mut [u8]) {
+    let four = |[a, b, c, d]: [u64; 4]| {
+        let (low, high) = (a | b << width, c | d << width);
+        u128::from(low | high << (2 * width)) | u128::from(high >> (64 - 2 * width)) << 64
+    };
+    let [a, b, c, d, e, f, g, h] = *eight;
+    let (low, high) = (four([a, b, c, d]), four([e, f, g, h]));
+    // Four values of an odd width end in the middle of a byte.
+    let (at, shift) = (width as usize / 2, 4 * (width % 2));
+    if let Some(word) = packed.first_chunk_mut() {
+        *word = low.to_le_bytes();
+    }
+    if let Some(word) = packed[at..].first_chunk_mut() {
+        *word = (high << shift | low >> (4 * width - shift)).to_le_bytes();
+    }
+}
 
-/// The width with the fewest bits in all, and how many values need more.
-fn best_width(values: &[u64], base: u64, largest: u64) -> (u32, u64) {
-    let bits_of = |value: u64| (64 - (value - base).leading_zeros()) as usize;
-    let widest = bits_of(largest);
-    if widest == 0 {
-        return (0, 0);
+/// Of every so many values of a column, the first are looked at: one after the other, since ticks repeat themselves.
+const SAMPLE_EVERY: usize = 128;
+const SAMPLE_VALUES: usize = 16;
+
+/// The width with the fewest bits in all, as a sample shows it.
+fn likely_width(values: &[u64], base: u64, widest: u32) -> u32 {
+    let mut of_length = [0u32; 65];
+    let mut count = 0;
+    for part in values.chunks(SAMPLE_EVERY) {
+        let seen = &part[..part.len().min(SAMPLE_VALUES)];
+        seen.iter().for_each(|value| of_length[bits_of(value - base) as usize] += 1);
+        count += seen.len() as u64;
     }
-    // Values are much alike, and counting one has to wait for the last one of its length: so there are four counters.
-    let mut counters = [[0u32; 65]; 4];
-    let (fours, rest) = values.as_chunks::<4>();
-    for four in fours {
-        for (counter, value) in counters.iter_mut().zip(four) {
-            counter[bits_of(*value)] += 1;
-        }
-    }
-    rest.iter().for_each(|value| counters[0][bits_of(*value)] += 1);
-    let of_length = |bits: usize| counters.iter().map(|counter| u64::from(counter[bits])).sum::<u64>();
-    let (mut best, mut best_bits, mut longer) = ((widest as u32, 0), u64::MAX, 0);
+    let (mut best, mut best_bits, mut longer) = (widest, u64::MAX, 0);
     for width in (0..=widest).rev() {
-        let bits = values.len() as u64 * width as u64 + longer * PATCH_BITS;
-        // Positions of patches are u16, and so is their number.
-        if bits <= best_bits && longer <= u64::from(u16::MAX) {
-            (best, best_bits) = ((width as u32, longer), bits);
+        let bits = count * u64::from(width) + longer * PATCH_BITS;
+        if bits <= best_bits {
+            (best, best_bits) = (width, bits);
         }
-        longer += of_length(width);
+        longer += u64::from(of_length[width as usize]);
     }
     best
 }
@@ -193,15 +229,17 @@ fn unpack(packed: &[u8], width: usize, count: usize, base: u64, values: &mut Vec
         values.resize(count, base);
         return;
     }
-    let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
-    // One load of eight bytes holds a whole value when it is narrow enough and not at the very end.
-    let fast = if width <= 57 { (packed.len().saturating_sub(7) * 8 / width).min(count) } else { 0 };
-    values.extend((0..fast).map(|at| {
-        let bit = at * width;
-        let word = packed[bit / 8..].first_chunk().map_or(0, |raw| u64::from_le_bytes(*raw));
-        base.wrapping_add(word >> (bit % 8) & mask)
-    }));
-    values.extend((fast..count).map(|at| {
+    let mask = u64::MAX >> (64 - width);
+    let mut eights = 0;
+    if width <= EIGHTS_WIDTH_MAX as usize {
+        // Where whole words can be read, eight values at a time.
+        eights = packed.len().checked_sub(width + 2 * size_of::<u128>()).map_or(0, |room| 1 + room / width);
+        eights = eights.min(count / 8);
+        for group in 0..eights {
+            values.extend_from_slice(&unpack_eight(&packed[group * width..], width as u32, mask, base));
+        }
+    }
+    values.extend((8 * eights..count).map(|at| {
         let bit = at * width;
         let mut raw = [0; 16];
         let tail = &packed[bit / 8..packed.len().min(bit / 8 + 16)];
@@ -210,31 +248,41 @@ fn unpack(packed: &[u8], width: usize, count: usize, base: u64, values: &mut Vec
     }));
 }
 
-struct BitWriter<'o> {
-    out: &'o mut Vec<u8>,
+/// The inverse of [`pack_eight`], with the base added.
+#[inline]
+fn unpack_eight(packed: &[u8], width: u32, mask: u64, base: u64) -> [u64; 8] {
+    let word = |at: usize| packed[at..].first_chunk().map_or(0, |raw| u128::from_le_bytes(*raw));
+    let (at, shift) = (width as usize / 2, 4 * (width % 2));
+    let (low, high) = (word(0), word(at) >> shift);
+    let pairs = [low as u64, (low >> (2 * width)) as u64, high as u64, (high >> (2 * width)) as u64];
+    let [[a, b], [c, d], [e, f], [g, h]] = pairs.map(|pair| [pair, pair >> width]);
+    [a, b, c, d, e, f, g, h].map(|value| base.wrapping_add(value & mask))
+}
+
+struct BitWriter {
     held: u64,
     /// Bits held, fewer than 64.
     count: u32,
 }
 
-impl BitWriter<'_> {
+impl BitWriter {
     /// Appends the low `width` bits; the others are 0.
     #[inline]
-    fn put(&mut self, value: u64, width: u32) {
+    fn put(&mut self, value: u64, width: u32, out: &mut Vec<u8>) {
         self.held |= value << self.count;
         let count = self.count + width;
         if count < 64 {
             self.count = count;
             return;
         }
-        self.out.extend_from_slice(&self.held.to_le_bytes());
+        out.extend_from_slice(&self.held.to_le_bytes());
         self.held = if self.count == 0 { 0 } else { value >> (64 - self.count) };
         self.count = count - 64;
     }
 
-    fn flush(self) {
+    fn flush(self, out: &mut Vec<u8>) {
         let bytes = self.count.div_ceil(8) as usize;
-        self.out.extend_from_slice(&self.held.to_le_bytes()[..bytes]);
+        out.extend_from_slice(&self.held.to_le_bytes()[..bytes]);
     }
 }
 
@@ -281,6 +329,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn encode_all(values: &[u64], out: &mut Vec<u8>) {
+        let (least, largest) = (values.iter().copied().min(), values.iter().copied().max());
+        encode(values, least.unwrap_or(u64::MAX), largest.unwrap_or(0), &mut Vec::new(), out);
+    }
+
     fn numbers() -> impl Strategy<Value = Vec<u64>> {
         let value = (any::<u64>(), 0u32..64).prop_map(|(value, shift)| value >> shift);
         let flat = (any::<u64>(), 0u32..64).prop_map(|(value, shift)| vec![value >> shift; 300]);
@@ -293,7 +346,7 @@ mod tests {
         #[test]
         fn columns_come_back(values in numbers(), behind in prop::collection::vec(any::<u8>(), 0..20)) {
             let mut bytes = Vec::new();
-            encode(&values, &mut bytes);
+            encode_all(&values, &mut bytes);
             bytes.extend_from_slice(&behind);
             let mut decoded = Vec::new();
             prop_assert_eq!(decode(&bytes, values.len(), &mut decoded), Ok(&behind[..]));
@@ -303,7 +356,7 @@ mod tests {
         #[test]
         fn cut_columns_are_malformed(values in numbers(), keep in 0.0..1.0f64) {
             let mut bytes = Vec::new();
-            encode(&values, &mut bytes);
+            encode_all(&values, &mut bytes);
             let cut = (bytes.len() as f64 * keep) as usize;
             prop_assert_eq!(decode(&bytes[..cut], values.len(), &mut Vec::new()), Err(Malformed));
         }
@@ -327,7 +380,19 @@ mod tests {
         let mut values = vec![5u64; 4_000];
         values[77] = u64::MAX;
         let mut bytes = Vec::new();
-        encode(&values, &mut bytes);
+        encode_all(&values, &mut bytes);
         assert!(bytes.len() < 32, "{} bytes", bytes.len());
+    }
+
+    #[test]
+    fn values_that_no_sample_shows_cost_no_more_than_plain_packing() {
+        let is_seen = |at: usize| at % SAMPLE_EVERY < SAMPLE_VALUES;
+        let values: Vec<u64> = (0..MAX_VALUES).map(|at| if is_seen(at) { 1 } else { 1 << 20 }).collect();
+        let mut bytes = Vec::new();
+        encode_all(&values, &mut bytes);
+        assert!(bytes.len() <= MAX_VALUES * 21 / 8 + 16, "{} bytes", bytes.len());
+        let mut decoded = Vec::new();
+        assert_eq!(decode(&bytes, values.len(), &mut decoded), Ok(&[][..]));
+        assert_eq!(decoded, values);
     }
 }

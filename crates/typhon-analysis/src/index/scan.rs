@@ -100,6 +100,7 @@ impl Scanner {
             scan: BlockScan::default(),
             names: HashMap::new(),
             of_slot: [[UNUSED; 256]; 2],
+            of_strip: [UNUSED; Strip::ALL.len()],
             of_key: HashMap::new(),
             systems: [None; REMEMBERED],
             texts: [None; REMEMBERED],
@@ -144,6 +145,7 @@ struct Walk {
     names: HashMap<NameKey, u16>,
     /// Places in the scan's items of the spans and of the instants of every slot, which are nearly all items.
     of_slot: [[usize; 256]; 2],
+    of_strip: [usize; Strip::ALL.len()],
     /// The same of other keys.
     of_key: HashMap<Key, usize>,
     /// Systems that were met, with the place of their items and their name.
@@ -250,6 +252,7 @@ impl Walk {
         let place = match key {
             Key::Spans(slot) => &mut self.of_slot[0][usize::from(slot)],
             Key::Instants(slot) => &mut self.of_slot[1][usize::from(slot)],
+            Key::Strip(strip) => &mut self.of_strip[strip as usize],
             key => self.of_key.entry(key).or_insert(UNUSED),
         };
         if *place == UNUSED {

@@ -18,11 +18,16 @@ const PIECE_ITEMS: usize = 1_024;
 pub(crate) const ITEM_BYTES: usize = size_of::<(Key, Item)>();
 
 /// Collects items in file order.
+///
+/// The lists of a key keep their room from one run to the next: getting it from the system anew costs more than sorting.
 #[derive(Debug)]
 pub(crate) struct Sorter {
     pending: BTreeMap<Key, Vec<Item>>,
+    /// Items in the lists.
     waiting: usize,
     waiting_max: usize,
+    /// Items that the lists have room for, at most twice `waiting_max` and what one list grows by.
+    room: usize,
     runs: BTreeMap<Key, Vec<Run>>,
     spill: Option<StoreWriter>,
 }
@@ -31,10 +36,11 @@ pub(crate) struct Sorter {
 type Run = Vec<(Piece, u32)>;
 
 impl Sorter {
-    /// Keeps about `memory_bytes` in memory.
+    /// Keeps about `memory_bytes` in memory, in lists that may have room for twice as much.
     pub(crate) fn new(memory_bytes: usize) -> Self {
         let waiting_max = (memory_bytes / ITEM_BYTES).max(PIECE_ITEMS);
-        Self { pending: BTreeMap::new(), waiting: 0, waiting_max, runs: BTreeMap::new(), spill: None }
+        let (pending, runs) = (BTreeMap::new(), BTreeMap::new());
+        Self { pending, waiting: 0, waiting_max, room: 0, runs, spill: None }
     }
 
     /// Adds items of a key.
@@ -43,8 +49,12 @@ impl Sorter {
     /// When the temporary file cannot be written.
     pub(crate) fn extend(&mut self, key: Key, items: impl ExactSizeIterator<Item = Item>) -> io::Result<()> {
         self.waiting += items.len();
-        self.pending.entry(key).or_default().extend(items);
-        if self.waiting >= self.waiting_max { self.spill() } else { Ok(()) }
+        let list = self.pending.entry(key).or_default();
+        let room = list.capacity();
+        list.extend(items);
+        self.room += list.capacity() - room;
+        let is_full = self.waiting >= self.waiting_max || self.room >= 2 * self.waiting_max;
+        if is_full { self.spill() } else { Ok(()) }
     }
 
     fn spill(&mut self) -> io::Result<()> {
@@ -52,26 +62,37 @@ impl Sorter {
             Some(spill) => spill,
             none => none.insert(StoreWriter::to_file(tempfile::tempfile()?, 0)?),
         };
-        let write_run = |waiting: Waiting| {
-            let mut items = waiting.items;
+        let write_run = |Waiting { mut items, .. }: Waiting| {
             sort(&mut items);
             let pieces = items.chunks(PIECE_ITEMS).map(|part| Ok((write(part, spill)?, part.len() as u32)));
-            pieces.collect::<io::Result<Run>>()
+            Ok((pieces.collect::<io::Result<Run>>()?, items))
         };
-        let pending = std::mem::take(&mut self.pending);
-        let pending = pending.into_iter().map(|(key, items)| Waiting { key, in_runs: 0, items });
-        for (key, run) in for_each_key(pending.collect(), write_run)? {
+        let pending = std::mem::take(&mut self.pending).into_iter().filter(|(_, items)| !items.is_empty());
+        let pending = pending.map(|(key, items)| Waiting { key, in_runs: 0, items });
+        (self.waiting, self.room) = (0, 0);
+        for (key, (run, items)) in for_each_key(pending.collect(), write_run)? {
             self.runs.entry(key).or_default().push(run);
+            self.keep_room(key, items);
         }
-        self.waiting = 0;
         Ok(())
+    }
+
+    /// Keeps the list of a key if it was used well, and if enough is left for the lists of other keys to grow.
+    fn keep_room(&mut self, key: Key, mut items: Vec<Item>) {
+        let room = self.room + items.capacity();
+        if 2 * items.len() >= items.capacity() && 2 * room <= 3 * self.waiting_max {
+            items.clear();
+            self.room = room;
+            self.pending.insert(key, items);
+        }
     }
 
     /// No more items come.
     ///
     /// # Errors
     /// When the temporary file cannot be written.
-    pub(crate) fn finish(self) -> io::Result<Sorted> {
+    pub(crate) fn finish(mut self) -> io::Result<Sorted> {
+        self.pending.retain(|_, items| !items.is_empty());
         let spill = self.spill.map(StoreWriter::finish).transpose()?.map(|(store, _)| store);
         Ok(Sorted { pending: self.pending, runs: self.runs, spill })
     }
