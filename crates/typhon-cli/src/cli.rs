@@ -119,7 +119,7 @@ is where the newest open begins.
 
 Exit codes:
   0 sound   1 sound, with notices (a torn tail)   2 parts disagree   3 data loss
-  4 cannot be opened   66 no such file
+  4 cannot be opened   66 no such file   74 reading failed   77 not permitted
 
 Examples:
   typhon db log world/wal

@@ -267,6 +267,87 @@ fn what_is_not_there_and_what_is_no_log_are_told_apart() {
     assert!(document(folder.path(), 4, &[])["error"].as_str().expect("a text").contains("holds no log"));
 }
 
+#[test]
+fn a_folder_named_like_a_segment_is_told_and_the_rest_is_shown() {
+    let (_folder, directory) = sample();
+    for name in ["0000000000000003.wal", "0000000000000009.spare"] {
+        fs::create_dir(directory.join(name)).expect("created");
+        let found = document(&directory, 2, &[]);
+        assert_eq!((codes(&found), &found["framesTotal"]), (vec!["not-a-file"], &7.into()));
+        assert_eq!(found["findings"][0]["file"], name);
+        let shown = typhon(&["db", "log", arg(&directory)]).expect(2).stdout;
+        assert!(shown.starts_with("DIVERGENT") && shown.contains("move it out of the directory"), "{shown}");
+        fs::remove_dir(directory.join(name)).expect("empty");
+    }
+    document(&directory, 0, &[]);
+}
+
+/// A pipe that nobody writes into would keep the command for ever.
+#[test]
+fn what_is_no_file_is_told_and_not_waited_for() {
+    let (folder, directory) = sample();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let run = typhon(&["db", "log", arg(&pipe)]).expect(66);
+    assert!(run.stderr.contains("pipe") && run.stderr.contains("not a file"), "{}", run.stderr);
+    fs::rename(&pipe, directory.join("anchor")).expect("renamed");
+    let run = typhon(&["db", "log", arg(&directory)]).expect(66);
+    assert!(run.stderr.contains("anchor") && run.stderr.contains("move it away"), "{}", run.stderr);
+    assert!(run.stdout.is_empty(), "{}", run.stdout);
+}
+
+/// The command as somebody who owns nothing: rights do not bind root.
+fn as_nobody(folder: &Path, path: &Path) -> std::process::Output {
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    // Where the program is, nobody may be allowed to go.
+    let program = folder.join("typhon");
+    if !program.exists() {
+        fs::copy(env!("CARGO_BIN_EXE_typhon"), &program).expect("copied");
+    }
+    let mut command = std::process::Command::new(&program);
+    command.args(["db", "log", arg(path)]).current_dir("/");
+    if fs::metadata("/proc/self").map_or(0, |data| data.uid()) == 0 {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    loop {
+        // While another test forks, its child holds what was open here: the program just written, for a moment.
+        match command.output() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => return output.expect("the binary starts"),
+        }
+    }
+}
+
+#[test]
+fn what_may_not_be_read_is_named_with_the_remedy() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, directory) = sample();
+    let set_mode =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("changed");
+    set_mode(folder.path(), 0o755);
+    let (one, anchor) = (segment(&directory, 2), directory.join("anchor"));
+    for (refused, named, shown, mode) in [
+        (&directory, &directory, &directory, 0o755),
+        (&one, &directory, &one, 0o644),
+        (&one, &one, &one, 0o644),
+        (&anchor, &directory, &anchor, 0o644),
+    ] {
+        set_mode(refused, 0o000);
+        let output = as_nobody(folder.path(), named);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(77), "{text}");
+        assert!(text.contains(arg(shown)) && text.contains("ermission denied"), "{text}");
+        assert!(text.contains("hint  run as the owner") && output.stdout.is_empty(), "{text}");
+        set_mode(refused, mode);
+    }
+    // To look takes the right to read and no more.
+    set_mode(&directory, 0o555);
+    assert_eq!(as_nobody(folder.path(), &directory).status.code(), Some(0));
+    set_mode(&directory, 0o755);
+}
+
 /// It is open for writing in this process, and stays untouched.
 #[test]
 fn a_log_that_is_open_is_shown_and_can_be_written_on() {

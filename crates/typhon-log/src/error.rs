@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
+use typhon_store::EntryKind;
 
 /// Why an operation of the log did not happen.
 #[derive(Debug, Error)]
@@ -35,6 +36,14 @@ pub enum LogError {
     Foreign {
         /// The file.
         path: PathBuf,
+    },
+    /// Something else than a file has the name of a segment.
+    #[error("{} is a {kind}, and its name is that of a segment. It was left as it is: move it out of the directory{}", path.display(), link_remedy(*kind))]
+    NotAFile {
+        /// What has the name.
+        path: PathBuf,
+        /// What it is.
+        kind: EntryKind,
     },
     /// A file was written by another version of the format.
     #[error("{} has format version {found}; this program reads version {expected}. Nothing was changed: open it with a program of that version", path.display())]
@@ -188,6 +197,7 @@ impl LogError {
             Self::Storage { .. }
             | Self::SegmentMissing { .. }
             | Self::Foreign { .. }
+            | Self::NotAFile { .. }
             | Self::NotALog { .. } => Some(7004),
             Self::Uncertain { .. } => Some(7008),
             Self::Corruption { .. } | Self::SegmentCut { .. } => Some(7009),
@@ -216,8 +226,20 @@ fn remedy(error: &io::Error) -> &'static str {
             ". Run as the owner of the files, or give this user the right to read and write them"
         }
         io::ErrorKind::ReadOnlyFilesystem => ". Mount the file system for writing",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ". Free some space on the disk",
+        io::ErrorKind::IsADirectory | io::ErrorKind::NotSeekable => {
+            ". A log has a file of this name: move away what is there, or choose another directory"
+        }
+        io::ErrorKind::NotADirectory => {
+            ". A log needs a directory: move away the file, or choose another name"
+        }
         _ => "",
     }
+}
+
+/// A log follows no links to segments: it would rename and remove them, not the files.
+fn link_remedy(kind: EntryKind) -> &'static str {
+    if kind == EntryKind::Link { ", and put the file itself there if it is of this log" } else { "" }
 }
 
 /// The write or sync that ended a log.

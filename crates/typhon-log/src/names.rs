@@ -1,5 +1,9 @@
 //! Names of the files in a log's directory.
 
+use crate::error::LogError;
+use std::path::Path;
+use typhon_store::{Entry, EntryKind};
+
 /// What a name says about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
@@ -19,6 +23,20 @@ impl Name {
             "wal" => Some(Self::Segment(number)),
             "spare" => Some(Self::Spare(number)),
             _ => None,
+        }
+    }
+
+    /// The meaning of a name in a directory.
+    ///
+    /// # Errors
+    /// [`LogError::NotAFile`] if it is a name of the log and something else than a file has it. Sooner or later the log
+    /// would come to that name, and fail.
+    pub(crate) fn of(directory: &Path, entry: &Entry) -> Result<Option<Self>, LogError> {
+        match (Self::parse(&entry.name), entry.kind) {
+            (Some(_), kind) if kind != EntryKind::File => {
+                Err(LogError::NotAFile { path: directory.join(&entry.name), kind })
+            }
+            (name, _) => Ok(name),
         }
     }
 

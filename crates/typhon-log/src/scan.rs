@@ -105,7 +105,10 @@ pub(crate) struct Scan {
 pub(crate) fn settle(io: &dyn Io, directory: &Path) -> Result<(), LogError> {
     let entries = io.list(directory).map_err(LogError::storage("read", directory))?;
     let mut files = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.is_file && Name::parse(&entry.name).is_some()) {
+    for entry in &entries {
+        if Name::of(directory, entry)?.is_none() {
+            continue;
+        }
         let path = directory.join(&entry.name);
         // A sync needs a file that may be written, on some systems.
         let file = io.open(&path, Open::cached(Access::Write)).map_err(LogError::storage("open", &path))?;
@@ -129,7 +132,14 @@ pub(crate) fn find(
     let entries = io.list(directory).map_err(LogError::storage("read", directory))?;
     let mut found = Vec::new();
     for entry in entries {
-        let Some(name) = Name::parse(&entry.name).filter(|_| entry.is_file) else { continue };
+        let name = match Name::of(directory, &entry) {
+            Ok(Some(name)) => name,
+            Ok(None) => continue,
+            Err(error) => {
+                refuse(error)?;
+                continue;
+            }
+        };
         match look_at(io, directory.join(&entry.name), name, anchor, refuse) {
             // Given up since the directory was read, by whoever has the log open.
             Err(error) if error.is_missing() => refuse(error)?,

@@ -55,7 +55,10 @@ impl Store {
         })?;
         let names = io.list(directory).map_err(LogError::storage("read", directory))?;
         // A spare is made when the anchor is durable, like a segment.
-        let has_segments = names.iter().any(|entry| Name::parse(&entry.name).is_some());
+        let mut has_segments = false;
+        for entry in &names {
+            has_segments |= Name::of(directory, entry)?.is_some();
+        }
         if !names.iter().any(|entry| entry.name == "anchor") {
             if has_segments {
                 return Err(LogError::AnchorMissing { path: AnchorFile::path(directory) });

@@ -45,8 +45,32 @@ pub struct Entry {
     pub name: String,
     /// Length in bytes.
     pub length_bytes: u64,
-    /// Is it a file (and not a directory or something else)?
-    pub is_file: bool,
+    /// What has the name.
+    pub kind: EntryKind,
+}
+
+/// What a name in a directory stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntryKind {
+    /// A file with bytes.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link, whatever it leads to.
+    Link,
+    /// A pipe, a socket or a device.
+    Other,
+}
+
+impl std::fmt::Display for EntryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "file",
+            Self::Directory => "directory",
+            Self::Link => "symbolic link",
+            Self::Other => "pipe, socket or device",
+        })
+    }
 }
 
 /// Holds a lock file; dropping it releases the lock. The file remains.
@@ -60,7 +84,8 @@ pub trait Io: Send + Sync + fmt::Debug {
     /// Opens or creates a file.
     ///
     /// # Errors
-    /// As the operating system says; `AlreadyExists` for [`Access::Create`] of a name that is taken.
+    /// As the operating system says; `AlreadyExists` for [`Access::Create`] of a name that is taken, `IsADirectory` and
+    /// `NotSeekable` for what is no file.
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>>;
 
     /// Names in a directory that are UTF-8, in order.
@@ -96,7 +121,7 @@ pub trait Io: Send + Sync + fmt::Debug {
     /// Takes the exclusive lock of a lock file, which is created if need be, without waiting.
     ///
     /// # Errors
-    /// `WouldBlock` if somebody holds it, in this process or another.
+    /// `WouldBlock` if somebody holds it, in this process or another; otherwise as [`Io::open`].
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
 
     /// Starts a request; the answer is picked up later. Requests in flight have no order among each other: a sync

@@ -28,7 +28,7 @@ mod real;
 pub mod sim;
 
 pub use buffer::{BLOCK_BYTES, Buffer};
-pub use io::{Access, Entry, File, Io, Lock, Open, read_exact_at, write_all_at};
+pub use io::{Access, Entry, EntryKind, File, Io, Lock, Open, read_exact_at, write_all_at};
 pub use pool::{Completion, Op, Pending};
 pub use read_only::ReadOnly;
 pub use real::PoolIo;

@@ -1,7 +1,7 @@
 //! The disk of the operating system.
 
 use crate::buffer::BLOCK_BYTES;
-use crate::io::{Access, Entry, File, Io, Lock, Open, at_path};
+use crate::io::{Access, Entry, EntryKind, File, Io, Lock, Open, at_path};
 use crate::pool::{Op, Pending, Pool};
 use rustix::fs::{Advice, OFlags, fadvise};
 use rustix::io::ReadWriteFlags;
@@ -30,7 +30,8 @@ impl PoolIo {
 
 impl Io for PoolIo {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
-        let file = open(path, how).map_err(|error| at_path(path, error))?;
+        let is_free = if how.access == Access::Create { Ok(()) } else { is_no_other(path) };
+        let file = is_free.and_then(|()| open(path, how)).map_err(|error| at_path(path, error))?;
         Ok(Arc::new(file))
     }
 
@@ -64,8 +65,8 @@ impl Io for PoolIo {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        let open = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = open.map_err(|error| at_path(path, error))?;
+        let open = || fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = is_no_other(path).and_then(|()| open()).map_err(|error| at_path(path, error))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(RealLock(file))),
             Err(fs::TryLockError::WouldBlock) => Err(at_path(path, io::ErrorKind::WouldBlock.into())),
@@ -93,10 +94,31 @@ fn list(directory: &Path) -> io::Result<Vec<Entry>> {
             Err(error) => return Err(error),
         };
         if let Ok(name) = entry.file_name().into_string() {
-            entries.push(Entry { name, length_bytes: metadata.len(), is_file: metadata.is_file() });
+            entries.push(Entry { name, length_bytes: metadata.len(), kind: kind(metadata.file_type()) });
         }
     }
     Ok(entries)
+}
+
+fn kind(found: fs::FileType) -> EntryKind {
+    match found {
+        found if found.is_file() => EntryKind::File,
+        found if found.is_dir() => EntryKind::Directory,
+        found if found.is_symlink() => EntryKind::Link,
+        _ => EntryKind::Other,
+    }
+}
+
+/// Refuses what has the name and is no file, before it is opened: a pipe would make the caller wait for somebody at its
+/// other end, and a directory can be opened for reading like a file.
+fn is_no_other(path: &Path) -> io::Result<()> {
+    let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
+    let (error, found) = match kind(metadata.file_type()) {
+        EntryKind::File => return Ok(()),
+        found @ EntryKind::Directory => (io::ErrorKind::IsADirectory, found),
+        found => (io::ErrorKind::NotSeekable, found),
+    };
+    Err(io::Error::new(error, format!("this is a {found}, not a file")))
 }
 
 /// Opens past the cache if asked and possible. That a file system cannot do it shows in opening, or only in the first

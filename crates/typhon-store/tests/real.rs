@@ -1,10 +1,13 @@
 //! The real disk, as far as a test can tell without pulling the plug.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+use std::fs;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use typhon_store::{Access, BLOCK_BYTES, Buffer, Io, Op, Open, PoolIo, read_exact_at, write_all_at};
+use typhon_store::{
+    Access, BLOCK_BYTES, Buffer, EntryKind, Io, Op, Open, PoolIo, read_exact_at, write_all_at,
+};
 
 #[test]
 fn bytes_written_past_the_cache_or_through_it_are_read_back() {
@@ -56,14 +59,43 @@ fn names_are_listed_renamed_and_removed() {
     }
     io.create_dir(&inside.join("c")).unwrap();
     let listed = io.list(&inside).unwrap();
-    let names: Vec<_> = listed.iter().map(|entry| (entry.name.as_str(), entry.is_file)).collect();
-    assert_eq!(names, [("a", true), ("b", true), ("c", false)]);
+    let names: Vec<_> = listed.iter().map(|entry| (entry.name.as_str(), entry.kind)).collect();
+    assert_eq!(names, [("a", EntryKind::File), ("b", EntryKind::File), ("c", EntryKind::Directory)]);
     assert_eq!(listed[0].length_bytes, 5);
     io.rename(&inside.join("a"), &inside.join("b")).unwrap();
     io.remove(&inside.join("b")).unwrap();
     assert_eq!(io.remove(&inside.join("b")).unwrap_err().kind(), ErrorKind::NotFound);
     io.open(&folder.path().join("file"), Open::cached(Access::Create)).unwrap();
     assert_eq!(io.create_dir(&folder.path().join("file")).unwrap_err().kind(), ErrorKind::NotADirectory);
+}
+
+/// Opening a pipe would wait for whoever opens its other end, which may be nobody.
+#[test]
+fn what_is_no_file_is_told_and_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let io = PoolIo::new();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("directory")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+    assert!(made.success(), "{made}");
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    std::os::unix::fs::symlink(at("pipe"), at("link")).unwrap();
+    let kinds: Vec<_> = io.list(folder.path()).unwrap().into_iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, [EntryKind::Directory, EntryKind::Link, EntryKind::Other, EntryKind::Other]);
+    for (name, kind) in [
+        ("directory", ErrorKind::IsADirectory),
+        ("pipe", ErrorKind::NotSeekable),
+        ("link", ErrorKind::NotSeekable),
+        ("socket", ErrorKind::NotSeekable),
+    ] {
+        for access in [Access::Read, Access::Write] {
+            let error = io.open(&at(name), Open::direct(access)).unwrap_err();
+            assert!(error.kind() == kind && error.to_string().contains("not a file"), "{name}: {error}");
+        }
+        assert_eq!(io.lock(&at(name)).unwrap_err().kind(), kind, "{name}");
+        let taken = io.open(&at(name), Open::cached(Access::Create)).unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::AlreadyExists, "{name}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::inode::{Cut, Inode};
 use super::plan::{Failure, Faults, Survival};
 use super::random::Random;
-use crate::io::{Access, Entry};
+use crate::io::{Access, Entry, EntryKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -181,9 +181,9 @@ impl Disk {
         let entries = inside.filter_map(|(path, node)| {
             let name = path.file_name()?.to_str()?.to_owned();
             Some(match node {
-                Node::Directory => Entry { name, length_bytes: 0, is_file: false },
+                Node::Directory => Entry { name, length_bytes: 0, kind: EntryKind::Directory },
                 Node::File(inode) => {
-                    Entry { name, length_bytes: self.inodes[*inode].length() as u64, is_file: true }
+                    Entry { name, length_bytes: self.inodes[*inode].length() as u64, kind: EntryKind::File }
                 }
             })
         });

@@ -73,6 +73,7 @@ fn problem(error: &LogError) -> Finding {
         }
         LogError::ForeignStore { path, .. } => ("foreign-database", Verdict::Divergent, Some(path), None),
         LogError::Foreign { path } => ("foreign-file", Verdict::Divergent, Some(path), None),
+        LogError::NotAFile { path, .. } => ("not-a-file", Verdict::Divergent, Some(path), None),
         LogError::Version { path, .. } => ("foreign-version", Verdict::Unopenable, Some(path), None),
         LogError::AnchorMissing { path } => ("anchor-missing", Verdict::Unopenable, Some(path), None),
         LogError::AnchorDamaged { path, .. } => ("anchor-damaged", Verdict::Unopenable, Some(path), None),

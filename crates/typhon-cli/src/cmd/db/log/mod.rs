@@ -174,12 +174,19 @@ fn unreadable(error: &LogError, path: &Path, source: &io::Error) -> Failure {
             .in_file(path)
             .hint("it is being written; look again, or look at a copy");
     }
-    let exit = match source.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Exit::of_opening(source),
-        _ => Exit::Io,
+    let (exit, hint) = match source.kind() {
+        io::ErrorKind::PermissionDenied => (
+            Exit::NotPermitted,
+            "run as the owner, or give this user the right to read the files and to enter the directory",
+        ),
+        io::ErrorKind::NotFound => (Exit::NoInput, "name the directory of a log, or one of its segments"),
+        io::ErrorKind::IsADirectory | io::ErrorKind::NotSeekable => {
+            (Exit::NoInput, "only files can be looked at; if this is in a log's directory, move it away")
+        }
+        _ => (Exit::Io, "the disk or the file system failed; look at a copy, or at what the system logged"),
     };
     let source = io::Error::new(source.kind(), source.to_string());
-    Failure::new(exit, "the log cannot be read").in_file(path).caused_by(source)
+    Failure::new(exit, "the log cannot be read").in_file(path).caused_by(source).hint(hint)
 }
 
 /// A file that was named and is no segment may still belong to a log.
