@@ -79,8 +79,8 @@ impl Builder {
             let name = local.map(|local| names.get(usize::from(local)).copied().unwrap_or(u16::MAX));
             Item { ordinal: item.ordinal + first, name: name.unwrap_or(item.name), ..item }
         };
-        for (key, items) in scan.items {
-            self.sorter.extend(key, items.into_iter().map(of_file))?;
+        for (key, items) in scan.items.by_key() {
+            self.sorter.extend(key, items.iter().copied().map(of_file))?;
         }
         self.survey.merge(scan.survey);
         let room = GC_EVENTS_MAX - self.gc.len();

@@ -37,6 +37,7 @@ pub(crate) mod group;
 pub(crate) mod item;
 pub(crate) mod lane;
 pub(crate) mod lanes;
+pub(crate) mod lists;
 pub(crate) mod names;
 pub(crate) mod notices;
 pub(crate) mod packed;

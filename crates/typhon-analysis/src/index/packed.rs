@@ -95,6 +95,9 @@ fn encode(values: &[u64], least: u64, largest: u64, patches: &mut Vec<Patch>, ou
     let base = least.min(largest);
     let widest = bits_of(largest - base);
     put_leb128(base, out);
+    if widest == 0 {
+        return out.extend_from_slice(&[0, 0, 0]);
+    }
     let head = out.len();
     let mut width = likely_width(values, base, widest);
     loop {

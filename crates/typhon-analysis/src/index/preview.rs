@@ -32,15 +32,12 @@ pub(crate) struct Preview {
 impl Preview {
     /// Adds a block, of which `scan` has not been changed yet; its first record has the number `first_record`.
     pub(crate) fn add(&mut self, scan: &BlockScan, first_record: u64) {
-        for (key, items) in &scan.items {
-            let (Key::Spans(slot) | Key::Instants(slot), Some(first)) = (*key, items.first()) else {
-                continue;
-            };
-            let earliest = items.iter().fold(first.start, |start, item| start.min(item.start));
-            let latest = items.iter().fold(first.start, |start, item| start.max(item.start));
+        for (key, items) in scan.items.by_key() {
+            let (Key::Spans(slot) | Key::Instants(slot)) = key else { continue };
+            let (Some(first), Some(last)) = (items.first(), items.last()) else { continue };
             let bar = Entry {
-                start: earliest,
-                length: latest.saturating_sub(earliest),
+                start: first.start,
+                length: last.start.saturating_sub(first.start),
                 reference: first_record + first.ordinal,
                 // The block's own names have no numbers yet.
                 name: if first.name < FIRST_DYNAMIC { first.name } else { id::NAMED_SPAN.into() },

@@ -4,6 +4,7 @@ use super::Strip;
 use super::capped::CappedTally;
 use super::gc::GcEvent;
 use super::item::{Item, Key, SPAN_HAS_SITE, SPAN_NO_END, SPAN_TAIL};
+use super::lists::{BlockItems, Lists};
 use super::names::{FIRST_DYNAMIC, NameKey, strip_of};
 use crate::clock::Clock;
 use crate::facts::system_index;
@@ -63,9 +64,8 @@ pub(crate) struct Marker {
 /// What the index takes from a block.
 #[derive(Debug, Default)]
 pub(crate) struct BlockScan {
-    /// By key, each in file order. Ordinals count from the block's first record; names from [`FIRST_DYNAMIC`] on are
-    /// places in `names`.
-    pub(crate) items: Vec<(Key, Vec<Item>)>,
+    /// Ordinals count from the block's first record; names from [`FIRST_DYNAMIC`] on are places in `names`.
+    pub(crate) items: BlockItems,
     pub(crate) names: Vec<NameKey>,
     pub(crate) survey: SurveyCollector,
     pub(crate) gc: Vec<GcEvent>,
@@ -90,14 +90,15 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// Goes once over the events of a decoded block.
-    pub(crate) fn scan(&self, block: &BlockBuffer) -> BlockScan {
+    /// Goes once over the events of a decoded block. `lists` are empty before and after.
+    pub(crate) fn scan(&self, block: &BlockBuffer, lists: &mut Lists) -> BlockScan {
         let (first, has_losses) = block.summary().map_or((0, false), |summary| {
             (u64::from(summary.leading_markers()), summary.dropped_records > 0)
         });
         let mut walk = Walk {
             scanner: *self,
             scan: BlockScan::default(),
+            lists,
             names: HashMap::new(),
             of_slot: [[UNUSED; 256]; 2],
             of_strip: [UNUSED; Strip::ALL.len()],
@@ -112,13 +113,12 @@ impl Scanner {
             kinds[usize::from(record.kind())] += 1;
             walk.record(&record, ordinal);
         }
+        walk.scan.items = walk.lists.take();
         walk.scan.kinds = (0..=255).zip(kinds).filter(|(_, count)| *count > 0).collect();
         walk.scan
     }
 }
 
-/// Room for the items of a key at first.
-const FIRST_ITEMS: usize = 64;
 /// No items of this slot yet.
 const UNUSED: usize = usize::MAX;
 
@@ -138,12 +138,13 @@ static DRAWN: LazyLock<[Drawn; 256]> = LazyLock::new(|| {
 /// Systems and texts that are remembered besides the maps of them, by their last bits.
 const REMEMBERED: usize = 64;
 
-struct Walk {
+struct Walk<'l> {
     scanner: Scanner,
     drawn: &'static [Drawn; 256],
     scan: BlockScan,
+    lists: &'l mut Lists,
     names: HashMap<NameKey, u16>,
-    /// Places in the scan's items of the spans and of the instants of every slot, which are nearly all items.
+    /// Places of the lists of the spans and of the instants of every slot, which are nearly all items.
     of_slot: [[usize; 256]; 2],
     of_strip: [usize; Strip::ALL.len()],
     /// The same of other keys.
@@ -155,7 +156,7 @@ struct Walk {
     has_losses: bool,
 }
 
-impl Walk {
+impl Walk<'_> {
     #[inline]
     fn record(&mut self, record: &Record<'_>, ordinal: u64) {
         let span = record.span();
@@ -242,13 +243,12 @@ impl Walk {
     #[inline]
     fn push(&mut self, key: Key, item: Item) {
         let place = self.place(key);
-        self.scan.items[place].1.push(item);
+        self.lists.push(place, item);
     }
 
-    /// The place of a key's items.
+    /// The place of a key's list.
     #[inline]
     fn place(&mut self, key: Key) -> usize {
-        let items = &mut self.scan.items;
         let place = match key {
             Key::Spans(slot) => &mut self.of_slot[0][usize::from(slot)],
             Key::Instants(slot) => &mut self.of_slot[1][usize::from(slot)],
@@ -256,8 +256,7 @@ impl Walk {
             key => self.of_key.entry(key).or_insert(UNUSED),
         };
         if *place == UNUSED {
-            *place = items.len();
-            items.push((key, Vec::with_capacity(FIRST_ITEMS)));
+            *place = self.lists.add(key);
         }
         *place
     }
@@ -275,7 +274,7 @@ impl Walk {
                 (place, name)
             }
         };
-        self.scan.items[place].1.push(Item { name, ..item });
+        self.lists.push(place, Item { name, ..item });
         name
     }
 

@@ -98,30 +98,27 @@ impl Sorter {
     }
 }
 
-/// Sorts items in the order of nesting. They are nearly sorted already: blocks are sorted by start, and only what lasted
-/// longer than a block comes late. That is taken out, sorted by itself, and put in its places from the back.
-fn sort(items: &mut [Item]) {
-    let (mut kept, mut late) = (0, Vec::new());
-    for at in 0..items.len() {
+/// Sorts items in the order of nesting. They are nearly sorted already: a thread records its spans when they end, so that
+/// only those come late that have others inside, and they have to go back over those only.
+pub(super) fn sort(items: &mut [Item]) {
+    let mut moves_left = MOVES_PER_ITEM * items.len();
+    for at in 1..items.len() {
         let item = items[at];
-        if kept > 0 && item.compare(&items[kept - 1]).is_lt() {
-            late.push(item);
-        } else {
-            items[kept] = item;
-            kept += 1;
+        if item.compare(&items[at - 1]).is_ge() {
+            continue;
         }
-    }
-    late.sort_by(Item::compare);
-    let mut end = items.len();
-    for item in late.iter().rev() {
-        let from = first_after(&items[..kept], item);
-        end -= kept - from;
-        items.copy_within(from..kept, end);
-        kept = from;
-        end -= 1;
-        items[end] = *item;
+        let place = first_after(&items[..at], &item);
+        let Some(left) = moves_left.checked_sub(at - place) else {
+            return items.sort_by(Item::compare);
+        };
+        moves_left = left;
+        items.copy_within(place..at, place + 1);
+        items[place] = item;
     }
 }
+
+/// Moves of items, for each of them, after which they count as unsorted.
+const MOVES_PER_ITEM: usize = 16;
 
 /// The place of the first of the sorted `items` that comes after `item`, looked for from the end with growing steps.
 fn first_after(items: &[Item], item: &Item) -> usize {

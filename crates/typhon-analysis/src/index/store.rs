@@ -4,7 +4,7 @@ use super::packed::Malformed;
 use crate::session::memory::{Held, Pool};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use typhon_trace::reader::ReadAt;
 
 /// A piece of a [`Store`], with the checksum of its bytes.
@@ -23,7 +23,7 @@ pub(crate) enum Store {
         bytes: Vec<u8>,
         _held: Held,
     },
-    File(File),
+    File(Arc<File>),
 }
 
 /// Something that pieces can be read from.
@@ -39,7 +39,7 @@ impl Pieces for Store {
     fn read(&self, piece: Piece, buffer: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Self::Memory { bytes, .. } => read_exactly(bytes, piece, buffer),
-            Self::File(file) => read_exactly(file, piece, buffer),
+            Self::File(file) => read_exactly(&**file, piece, buffer),
         }
     }
 }
@@ -101,19 +101,31 @@ struct State {
 enum Target {
     /// With the memory taken for it, and how much may be taken in all by everybody.
     Memory(Vec<u8>, Held, usize),
-    File(io::BufWriter<File>),
+    File(io::BufWriter<Arc<File>>),
 }
 
 impl Pieces for StoreWriter {
     fn read(&self, piece: Piece, buffer: &mut Vec<u8>) -> io::Result<()> {
-        match &mut self.lock().target {
-            Target::Memory(bytes, ..) => read_exactly(bytes, piece, buffer),
+        let mut state = self.lock();
+        let length = state.length;
+        let file = match &mut state.target {
+            Target::Memory(bytes, ..) => return read_exactly(bytes, piece, buffer),
             Target::File(file) => {
-                file.flush()?;
-                read_exactly(file.get_ref(), piece, buffer)
+                let written = length - file.buffer().len() as u64;
+                if piece.offset.saturating_add(piece.bytes.into()) > written {
+                    file.flush()?;
+                }
+                file.get_ref().clone()
             }
-        }
+        };
+        // Other threads go on writing meanwhile.
+        drop(state);
+        read_exactly(&*file, piece, buffer)
     }
+}
+
+fn buffered(file: File) -> io::BufWriter<Arc<File>> {
+    io::BufWriter::with_capacity(1 << 20, Arc::new(file))
 }
 
 impl StoreWriter {
@@ -136,8 +148,8 @@ impl StoreWriter {
     /// What the system says.
     pub(crate) fn to_file(mut file: File, offset: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(offset))?;
-        let target = Target::File(io::BufWriter::with_capacity(1 << 20, file));
-        Ok(Self { state: Mutex::new(State { target, length: offset }) })
+        let state = State { target: Target::File(buffered(file)), length: offset };
+        Ok(Self { state: Mutex::new(state) })
     }
 
     /// Adds a piece.
@@ -152,7 +164,7 @@ impl StoreWriter {
             && kept.len() + bytes.len() > held.bytes()
             && !held.grow(bytes.len().max(MEMORY_STEP_BYTES), *limit)
         {
-            let mut file = io::BufWriter::with_capacity(1 << 20, tempfile::tempfile()?);
+            let mut file = buffered(tempfile::tempfile()?);
             file.write_all(kept)?;
             state.target = Target::File(file);
         }

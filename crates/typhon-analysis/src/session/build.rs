@@ -6,6 +6,7 @@ use super::{Outcome, SessionError, SessionOptions, Shared};
 use crate::clock::Clock;
 use crate::index::Index;
 use crate::index::build::Builder;
+use crate::index::lists::Lists;
 use crate::index::preview::Preview;
 use crate::index::scan::Scanner;
 use crate::index::store::StoreWriter;
@@ -133,7 +134,10 @@ impl Shared {
         let room = self.room(options)?;
         let mut builder = Builder::new(room.bytes() / SORT_SHARE);
         let (mut preview, mut published) = (Preview::default(), Instant::now());
-        let scan = || move |block: &BlockBuffer| scanner.scan(block);
+        let scan = || {
+            let mut lists = Lists::default();
+            move |block: &BlockBuffer| scanner.scan(block, &mut lists)
+        };
         let outcome = map_blocks(feed, options.pipeline, scan, |block| {
             if block.delivered {
                 preview.add(&block.payload, builder.blocks.records);

@@ -194,7 +194,7 @@ pub(crate) fn read(mut file: File, fingerprint: &Fingerprint, clock: Clock) -> i
     };
     let parts = read_parts(section)
         .and_then(|parts| parts.check(fingerprint.length()).map_err(|_| damaged()).map(|()| parts))?;
-    Ok(assemble(parts, Store::File(file), clock))
+    Ok(assemble(parts, Store::File(file.into()), clock))
 }
 
 fn read_section(mut file: &File, entry: &[u8; TABLE_ENTRY_BYTES], file_bytes: u64) -> io::Result<Vec<u8>> {
