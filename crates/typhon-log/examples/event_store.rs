@@ -24,6 +24,8 @@ const PENDING_MAX: usize = 1000;
 struct EventStore {
     log: Store,
     file: File,
+    /// Bytes of the file that count.
+    settled_bytes: u64,
     pending: Vec<String>,
     last: Lsn,
 }
@@ -38,7 +40,13 @@ impl EventStore {
         File::open(directory)?.sync_all()?;
 
         // The file as the anchor knows it, then everything that the log has beyond.
-        file.set_len(u64::from_le_bytes(opening.state().try_into()?))?;
+        let known_bytes = u64::from_le_bytes(opening.state().try_into()?);
+        if file.metadata()?.len() < known_bytes {
+            return Err(
+                format!("`events` had {known_bytes} bytes and has fewer: restore it from a backup").into()
+            );
+        }
+        file.set_len(known_bytes)?;
         file.seek(SeekFrom::End(0))?;
         let mut frames = opening.frames();
         while let Some(frame) = frames.next_frame()? {
@@ -46,9 +54,11 @@ impl EventStore {
             file.write_all(b"\n")?;
         }
         drop(frames);
-        let log = opening.start(&durable_length(&file)?)?;
+        file.sync_data()?;
+        let settled_bytes = file.stream_position()?;
+        let log = opening.start(&settled_bytes.to_le_bytes())?;
         let last = log.watermarks().durable;
-        Ok(Self { log, file, pending: Vec::new(), last })
+        Ok(Self { log, file, settled_bytes, pending: Vec::new(), last })
     }
 
     /// The event is durable when this returns.
@@ -61,12 +71,17 @@ impl EventStore {
         if self.pending.len() >= PENDING_MAX { self.settle() } else { Ok(()) }
     }
 
-    /// Moves events from the log to the file, and lets the log go.
+    /// Moves events from the log to the file, and lets the log go. After an error it can be tried again: the same events
+    /// go to the same place.
     fn settle(&mut self) -> Outcome<()> {
-        for event in self.pending.drain(..) {
-            writeln!(self.file, "{event}")?;
-        }
-        self.log.checkpoint(self.last, &durable_length(&self.file)?)?;
+        self.file.seek(SeekFrom::Start(self.settled_bytes))?;
+        let lines: String = self.pending.iter().flat_map(|event| [event.as_str(), "\n"]).collect();
+        self.file.write_all(lines.as_bytes())?;
+        self.file.sync_data()?;
+        let settled_bytes = self.settled_bytes + lines.len() as u64;
+        self.log.checkpoint(self.last, &settled_bytes.to_le_bytes())?;
+        self.settled_bytes = settled_bytes;
+        self.pending.clear();
         Ok(())
     }
 
@@ -77,12 +92,6 @@ impl EventStore {
         self.file.read_to_string(&mut events)?;
         Ok(events)
     }
-}
-
-/// Syncs the file, and gives its length as the state of the anchor.
-fn durable_length(file: &File) -> Outcome<[u8; 8]> {
-    file.sync_data()?;
-    Ok(file.metadata()?.len().to_le_bytes())
 }
 
 fn main() -> ExitCode {

@@ -2,7 +2,7 @@
 
 use crate::{Lsn, format::StoreId};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -16,7 +16,7 @@ pub enum LogError {
     #[error("options of the log: {}", .0.join("; "))]
     Options(Vec<String>),
     /// Storage refused before anything was promised.
-    #[error("cannot {doing} {}: {source}{}", path.display(), remedy(source))]
+    #[error("cannot {doing} {}: {}{}", path.display(), said(path, source), remedy(doing, source))]
     Storage {
         /// What was tried.
         doing: &'static str,
@@ -219,9 +219,20 @@ impl LogError {
     }
 }
 
+/// What was tried when the directory of a log could not be created.
+pub(crate) const CREATE_DIRECTORY: &str = "create the directory";
+
+/// What the operating system said; of an error that names the path itself, without the path.
+fn said(path: &Path, error: &io::Error) -> String {
+    let text = error.to_string();
+    let bare = text.strip_prefix(&format!("{}: ", path.display())).map(str::to_owned);
+    bare.unwrap_or(text)
+}
+
 /// What helps against an error of the operating system, if that is known.
-fn remedy(error: &io::Error) -> &'static str {
+fn remedy(doing: &str, error: &io::Error) -> &'static str {
     match error.kind() {
+        io::ErrorKind::NotFound if doing == CREATE_DIRECTORY => ". Create the directory above it first",
         io::ErrorKind::PermissionDenied => {
             ". Run as the owner of the files, or give this user the right to read and write them"
         }
@@ -244,7 +255,7 @@ fn link_remedy(kind: EntryKind) -> &'static str {
 
 /// The write or sync that ended a log.
 #[derive(Debug, Error)]
-#[error("cannot {doing} {}: {source}", path.display())]
+#[error("cannot {doing} {}: {}", path.display(), said(path, source))]
 pub struct Failure {
     /// What failed.
     pub doing: &'static str,

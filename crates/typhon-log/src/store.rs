@@ -1,7 +1,7 @@
 //! A log on its own: a directory with a lock, an anchor and segments.
 
 use crate::anchor::{Anchor, AnchorFile};
-use crate::error::LogError;
+use crate::error::{CREATE_DIRECTORY, LogError};
 use crate::format::StoreId;
 use crate::log::Log;
 use crate::names::Name;
@@ -142,7 +142,7 @@ impl Opening {
 
 /// The directory, durable in its parent.
 fn create_directory(io: &dyn Io, directory: &Path) -> Result<(), LogError> {
-    io.create_dir(directory).map_err(LogError::storage("create", directory))?;
+    io.create_dir(directory).map_err(LogError::storage(CREATE_DIRECTORY, directory))?;
     match directory.parent() {
         Some(parent) => {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };

@@ -87,6 +87,22 @@ fn the_event_store_keeps_every_event_that_it_took_in_order() {
 }
 
 #[test]
+fn a_file_of_events_that_lost_some_is_not_filled_with_nothing() {
+    let (program, folder) = (example("event_store"), tempfile::tempdir().unwrap());
+    let directory = folder.path().to_str().unwrap();
+    assert!(run(&program, &[directory, "append", "one"], None).1);
+    assert_eq!(run(&program, &[directory, "list"], None), ("one\n".to_owned(), true));
+    let events = folder.path().join("events");
+    std::fs::write(&events, "o").unwrap();
+    let output = Command::new(&program).args([directory, "list"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("restore it"), "{said}");
+    assert_eq!(std::fs::read(&events).unwrap(), b"o");
+    std::fs::write(&events, "one\n").unwrap();
+    assert_eq!(run(&program, &[directory, "list"], None), ("one\n".to_owned(), true));
+}
+
+#[test]
 fn what_goes_wrong_is_said_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("log");

@@ -161,4 +161,8 @@ fn a_file_in_place_of_the_directory_says_what_to_do() {
     contains(&open(&file).unwrap_err().to_string(), &["file", "needs a directory"]);
     contains(&open(&file.join("log")).unwrap_err().to_string(), &["file/log", "needs a directory"]);
     assert_eq!(fs::read(&file).unwrap(), b"mine");
+    let deep = folder.path().join("no/such");
+    let text = open(&deep).unwrap_err().to_string();
+    contains(&text, &["no/such", "Create the directory above"]);
+    assert_eq!(text.matches("no/such").count(), 1, "the path is named once: {text}");
 }

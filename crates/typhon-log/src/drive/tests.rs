@@ -1,0 +1,244 @@
+//! Waits that end as they should. Whatever could wait for ever is bounded, so that a mistake is a failure.
+
+use super::*;
+use crate::claim::Place;
+use crate::stream::Class;
+use crate::waiters::Waiters;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+const START: Place = Place { position: 4096, tsn: 1 };
+/// Where the first frame of [`appended`] ends.
+const END: u64 = START.position + 32;
+
+/// What comes of something that may take some time, and must not take for ever.
+#[track_caller]
+fn bounded<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    let (sender, receiver) = mpsc::channel();
+    let thread = std::thread::spawn(move || sender.send(work()));
+    match receiver.recv_timeout(Duration::from_secs(60)) {
+        Ok(result) => result,
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
+        Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
+            Err(panic) => std::panic::resume_unwind(panic),
+            Ok(_) => unreachable!("the result was sent"),
+        },
+    }
+}
+
+/// A stream with one frame.
+fn appended() -> Stream {
+    let stream = Stream::new(START, 4096);
+    assert!(stream.try_reserve(32, Class::Commit));
+    stream.append(32, true, |_| [32, 0, 0, 0], b"");
+    stream
+}
+
+struct Nothing;
+
+impl Drive for Nothing {
+    fn step(&mut self, _: &Stream) -> Step {
+        Step::Idle
+    }
+}
+
+/// Found by thinking: a thread that was called to write, and sees that its own frame is durable, must not keep the
+/// call to itself. It takes five preemptions of three threads, more than the models explore.
+#[test]
+fn a_call_to_write_is_passed_on_by_whoever_leaves() {
+    let driven = Driven::new(Stream::new(START, 4096), Nothing, true, false);
+    let waiters = &driven.stream.waiters;
+    let first = waiters.register(4104);
+    waiters.call();
+    // Of the two that sleep on one word, this one has not seen the first call.
+    let second = waiters.register(4112);
+    driven.leave(&first);
+    assert_eq!(second.park(Deadline::EXPIRED), Turn::Called);
+}
+
+/// A disk without room, and how often it was asked.
+struct NoRoom(u64);
+
+impl Drive for NoRoom {
+    fn step(&mut self, _: &Stream) -> Step {
+        self.0 += 1;
+        Step::Full
+    }
+}
+
+/// Two threads wait, and a third tries again now and then: they must not call each other, or themselves, in turns.
+#[test]
+fn who_waits_while_there_is_no_room_sleeps() {
+    for waiters_write in [true, false] {
+        let driven = Driven::new(appended(), NoRoom(0), waiters_write, true);
+        let timeout = Duration::from_millis(100);
+        let steps = bounded(move || {
+            std::thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        let deadline = Deadline::from_timeout(timeout);
+                        let waited = driven.wait_durable(END, deadline, || driven.write_all());
+                        assert_eq!(waited, Err(NotDurable::Expired));
+                    });
+                }
+            });
+            driven.hold().0
+        });
+        assert!(steps < 20, "{steps} attempts");
+    }
+}
+
+/// The first of a crowd has an alarm, nobody is called who need not be, the last one writes.
+#[test]
+fn the_last_of_a_crowd_writes() {
+    let waiters = Waiters::new();
+    assert!(waiters.arrive(8).is_none(), "nobody is expected");
+    let served: Vec<_> = (0..2).map(|_| waiters.register(8)).collect();
+    waiters.begin_group();
+    let late = waiters.arrive(16).expect("somebody writes already");
+    assert!(!late.has_alarm(), "whoever writes calls the next");
+    waiters.release(8, Duration::from_micros(50));
+    assert!(served.iter().all(|ticket| ticket.park(Deadline::EXPIRED) == Turn::Served));
+    assert_eq!(late.park(Deadline::EXPIRED), Turn::Expired, "it belongs to the next group");
+    let first = waiters.arrive(24).expect("four are expected");
+    assert!(first.has_alarm());
+    let between = waiters.arrive(32).expect("four are expected");
+    assert!(!between.has_alarm(), "the first has it");
+    waiters.call();
+    for ticket in [&late, &first, &between] {
+        assert_eq!(ticket.park(Deadline::EXPIRED), Turn::Expired, "the alarm is enough");
+    }
+    assert!(waiters.arrive(40).is_none(), "it is the last");
+    assert!(waiters.leave(&first), "others relied on its alarm");
+    waiters.call();
+    assert_eq!(late.park(Deadline::EXPIRED), Turn::Called, "nobody has an alarm");
+}
+
+/// The time for the others to come passes, and is never longer than the wait itself.
+#[test]
+fn the_first_of_a_crowd_waits_for_its_time_and_not_past_its_deadline() {
+    let hour = Duration::from_secs(3600);
+    for (gather, timeout) in [(Duration::from_millis(1), hour), (hour, Duration::from_millis(1))] {
+        let waiters = Waiters::new();
+        waiters.register(8);
+        waiters.release(8, gather);
+        let first = waiters.arrive(16).expect("two are expected");
+        assert!(first.has_alarm());
+        assert_eq!(bounded(move || first.park(Deadline::from_timeout(timeout))), Turn::Expired);
+    }
+}
+
+/// Threads that come back fewer and fewer times: whoever is left writes without the others.
+#[test]
+fn a_crowd_that_shrinks_is_served_to_its_last_thread() {
+    use crate::{Draft, Options, Store};
+    let io = Arc::new(typhon_store::sim::SimIo::new(1));
+    let opening = Store::open(io, std::path::Path::new("/db"), Options::small(), b"").expect("opens");
+    let log = opening.start(b"").expect("starts");
+    let durable = bounded(move || {
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let log = &log;
+                scope.spawn(move || {
+                    for _ in 0..=25 * thread {
+                        log.commit(&Draft::commit(b"one of many"), Deadline::INFINITE).expect("durable");
+                    }
+                });
+            }
+        });
+        let marks = log.watermarks();
+        (marks.durable == marks.appended, marks.next_tsn.0 - 1)
+    });
+    assert_eq!(durable, (true, (0..8).map(|thread| 25 * thread + 1).sum()));
+}
+
+/// Two threads that sleep until somebody else writes, and what comes of their waits.
+fn two_who_wait(
+    driven: &Arc<Driven<impl Drive + Send + 'static>>,
+    meanwhile: impl FnOnce(),
+) -> [Result<(), NotDurable>; 2] {
+    let asked = Arc::new(AtomicU32::new(0));
+    let waits = [END - 8, END].map(|position| {
+        let (driven, asked) = (Arc::clone(driven), Arc::clone(&asked));
+        std::thread::spawn(move || {
+            driven.wait_durable(position, Deadline::INFINITE, || {
+                asked.fetch_add(1, Ordering::Relaxed);
+            })
+        })
+    });
+    // Before they sleep, both ask the background thread.
+    while asked.load(Ordering::Relaxed) < 2 {
+        std::thread::yield_now();
+    }
+    meanwhile();
+    bounded(move || waits.map(|wait| wait.join().expect("no panic")))
+}
+
+#[test]
+fn a_failure_wakes_everybody_who_waits() {
+    let driven = Arc::new(Driven::new(appended(), Nothing, false, true));
+    let waits = two_who_wait(&driven, || driven.stream.fail());
+    assert_eq!(waits, [Err(NotDurable::Failed); 2]);
+}
+
+/// Halfway through a step.
+struct Panics;
+
+impl Drive for Panics {
+    fn step(&mut self, _: &Stream) -> Step {
+        panic!("planted, in the middle of a step");
+    }
+}
+
+#[test]
+fn a_panic_of_whoever_writes_ends_the_waits_of_the_others() {
+    let driven = Arc::new(Driven::new(appended(), Panics, false, true));
+    let writer = Arc::clone(&driven);
+    let waits = two_who_wait(&driven, || {
+        assert!(std::thread::spawn(move || writer.write_all()).join().is_err());
+    });
+    assert_eq!(waits, [Err(NotDurable::Failed); 2]);
+}
+
+#[test]
+fn a_failure_ends_the_waits_for_space() {
+    let stream = Arc::new(appended());
+    let (waiting, looks) = (Arc::clone(&stream), Arc::new(AtomicU32::new(0)));
+    let seen = Arc::clone(&looks);
+    let wait = std::thread::spawn(move || {
+        waiting.wait_for_room(Deadline::INFINITE, || {
+            seen.fetch_add(1, Ordering::Relaxed);
+            waiting.failed().then_some(())
+        })
+    });
+    while looks.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    stream.fail();
+    assert_eq!(bounded(move || wait.join().expect("no panic")), Some(()));
+}
+
+#[test]
+fn what_was_durable_before_a_failure_is_acknowledged_after_it() {
+    let driven = Driven::new(appended(), Nothing, true, false);
+    driven.stream.acknowledge(END - 8, Duration::ZERO);
+    driven.stream.fail();
+    let wait = |position| driven.wait_durable(position, Deadline::EXPIRED, || {});
+    assert_eq!((wait(END - 8), wait(END)), (Ok(()), Err(NotDurable::Failed)));
+}
+
+/// Nobody waits for the frame any more, and it is to be written soon all the same.
+#[test]
+fn a_wait_that_is_given_up_has_its_frame_written() {
+    let (driven, asked) = (Driven::new(appended(), Nothing, true, true), AtomicU32::new(0));
+    let ask = || {
+        asked.fetch_add(1, Ordering::Relaxed);
+    };
+    // Somebody else writes, for longer than the wait may take.
+    let held = driven.hold();
+    let waited = driven.wait_durable(END, Deadline::EXPIRED, ask);
+    drop(held);
+    assert_eq!((waited, asked.into_inner()), (Err(NotDurable::Expired), 1));
+}
