@@ -3,6 +3,7 @@
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Open, check, explain and repair .typhon-trace files.
 #[derive(Debug, Parser)]
@@ -503,9 +504,16 @@ pub(crate) struct Gc {
     /// Replace the output if it exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// Stop after this time of recording, such as 30s, 500ms or 5min
-    #[arg(long, value_name = "TIME", conflicts_with = "from", allow_hyphen_values = true)]
-    pub(crate) duration: Option<String>,
+    /// Stop after this time of recording, such as 30s, 500ms or 5min; a number alone is seconds
+    #[arg(
+        long,
+        visible_alias = "seconds",
+        value_name = "TIME",
+        conflicts_with = "from",
+        allow_hyphen_values = true
+    )]
+    #[arg(value_parser = crate::cmd::duration::parse_duration)]
+    pub(crate) duration: Option<Duration>,
     /// A running process
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
@@ -584,9 +592,10 @@ Examples:
   typhon demo --ants 1000000 --hz 10 -o big.typhon-trace"
 )]
 pub(crate) struct Demo {
-    /// Run this long, in seconds
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    pub(crate) seconds: u32,
+    /// Run this long, such as 45, 45s or 5min; a number alone is seconds
+    #[arg(long, visible_alias = "duration", value_name = "TIME", default_value = "10")]
+    #[arg(value_parser = crate::cmd::duration::parse_duration)]
+    pub(crate) seconds: Duration,
     /// Run so many ticks instead
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) ticks: Option<u32>,

@@ -19,8 +19,10 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command, Trace, When};
 use failure::{Exit, Failure};
+use output::escape::shell_word;
 use output::stream::Style;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -71,9 +73,9 @@ fn run(cli: &Cli, style: &Style) -> Result<u8, Failure> {
 /// Help and version are results; every other complaint of the parser is exit code 64 instead of its own 2.
 fn usage(err: &clap::Error) -> ExitCode {
     let printed = err.print();
-    if let Some(command) = command_of_trace(err) {
+    if let Some(hint) = hint(err) {
         // Whoever lost the complaint does not need the hint.
-        let _ = writeln!(std::io::stderr(), "  hint  did you mean `typhon trace {command}`?");
+        let _ = writeln!(std::io::stderr(), "  hint  {hint}");
     }
     match printed {
         // A complaint that nobody reads remains one.
@@ -83,12 +85,20 @@ fn usage(err: &clap::Error) -> ExitCode {
     }
 }
 
-/// The command below `trace` that somebody looked for one level above.
-fn command_of_trace(err: &clap::Error) -> Option<String> {
+/// For what stands in the place of a command: one that is below `trace`, or a file.
+fn hint(err: &clap::Error) -> Option<String> {
     let ContextValue::String(name) = err.get(ContextKind::InvalidSubcommand)? else { return None };
-    let commands = Cli::command();
-    let command = commands.find_subcommand("trace")?.find_subcommand(name)?;
-    Some(command.get_name().to_owned())
+    if let Some(command) = Cli::command().find_subcommand("trace")?.find_subcommand(name) {
+        return Some(format!("did you mean `typhon trace {}`?", command.get_name()));
+    }
+    let path = Path::new(name);
+    let is_file = path.is_file() || path.extension().is_some_and(|ending| ending == "typhon-trace");
+    let file = shell_word(path);
+    is_file.then(|| {
+        format!(
+            "`typhon ui {file}` opens a trace in a browser, `typhon trace info {file}` says what is in it"
+        )
+    })
 }
 
 fn style(global: &cli::Global) -> Style {

@@ -245,6 +245,23 @@ fn what_is_looked_for_one_level_above_is_named() {
 }
 
 #[test]
+fn a_file_in_place_of_a_command_gets_the_commands_that_open_it() {
+    let folder = tempdir().expect("a temporary folder");
+    let renamed = folder.path().join("an old run.bin");
+    std::fs::write(&renamed, "").expect("written");
+    for (file, word) in [
+        (arg(&renamed), format!("'{}'", arg(&renamed))),
+        ("missing.typhon-trace", "missing.typhon-trace".to_owned()),
+    ] {
+        let said = typhon(&[file]).expect(64).stderr;
+        for command in ["typhon ui", "typhon trace info"] {
+            assert!(said.contains(&format!("`{command} {word}`")), "{said}");
+        }
+    }
+    assert!(!typhon(&["frobnicate"]).expect(64).stderr.contains("typhon ui"));
+}
+
+#[test]
 fn a_part_of_a_kinds_name_gets_the_pattern_for_it() {
     let run = typhon(&["kinds", "commit"]).expect(64);
     assert!(run.stderr.contains("typhon kinds '*commit*'"), "{}", run.stderr);

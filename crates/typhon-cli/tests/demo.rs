@@ -118,6 +118,23 @@ fn the_commands_at_the_end_name_the_recording_whatever_it_is_called() {
 }
 
 #[test]
+fn how_long_it_runs_is_said_in_either_spelling() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (option, time) in [("--seconds", "1"), ("--seconds", "600ms"), ("--duration", "0.6s")] {
+        let output = folder.path().join("run.typhon-trace");
+        let started = std::time::Instant::now();
+        typhon(&["demo", "--ants", "50", "--force", "-o", arg(&output), option, time]).expect(0);
+        assert!(started.elapsed().as_millis() >= 600, "{option} {time}");
+    }
+    for wrong in ["0", "-1", "25h", "soon"] {
+        let run = typhon(&["demo", &format!("--duration={wrong}")]).expect(64);
+        assert!(run.stderr.contains("a number alone is seconds"), "{}", run.stderr);
+    }
+    let help = typhon(&["demo", "--help"]).expect(0).stdout;
+    assert!(help.contains("--duration"), "{help}");
+}
+
+#[test]
 fn an_output_that_exists_is_kept_unless_forced() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = folder.path().join("run.typhon-trace");

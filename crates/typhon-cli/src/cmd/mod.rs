@@ -6,6 +6,7 @@ pub(crate) mod db;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod dump;
+pub(crate) mod duration;
 pub(crate) mod export;
 pub(crate) mod gc;
 pub(crate) mod info;

@@ -97,7 +97,7 @@ fn without(style: &Style, why: &str) {
 }
 
 fn is_over(args: &Demo, world: &World, started: Instant) -> bool {
-    let is_late = args.ticks.is_none() && started.elapsed() >= Duration::from_secs(args.seconds.into());
+    let is_late = args.ticks.is_none() && started.elapsed() >= args.seconds;
     is_late || world.has_ended() || signals::received().is_some()
 }
 

@@ -19,20 +19,18 @@ use crate::output::file::OutputFile;
 use crate::output::signals;
 use crate::output::stream::Style;
 use recording::{Finish, Keeping, Recording};
-use typhon_analysis::filter;
 
 /// Added to a signal's number for the exit code.
 const SIGNAL_EXIT: u8 = 128;
 
 pub(crate) fn run(args: &Gc, style: &Style) -> Result<u8, Failure> {
-    let duration_ns = args.duration.as_deref().map(parse_duration).transpose()?;
     let mut file = OutputFile::create(&args.output, args.force, args.from.as_deref())?;
     signals::keep_first();
     let keeping = if args.from.is_some() { Keeping::AtTheEnd } else { Keeping::FromTheStart };
     let mut recording = Recording::new(&args.output, &mut file, keeping, style);
     let ended = match &args.from {
         Some(path) => replay::replay(path, &mut recording),
-        None => watch(args, duration_ns, &mut recording),
+        None => watch(args, &mut recording),
     };
     let has_begun = recording.has_begun();
     let ended = match ended {
@@ -116,8 +114,8 @@ impl Ended {
 }
 
 #[cfg(unix)]
-fn watch(args: &Gc, duration_ns: Option<u64>, recording: &mut Recording<'_>) -> Result<Ended, Failure> {
-    let limit = duration_ns.map(std::time::Duration::from_nanos);
+fn watch(args: &Gc, recording: &mut Recording<'_>) -> Result<Ended, Failure> {
+    let limit = args.duration;
     match (args.pid, &args.listen) {
         (Some(process_id), _) => live::attach(process_id, recording, limit),
         (None, Some(path)) => live::listen(path, recording, limit),
@@ -126,43 +124,7 @@ fn watch(args: &Gc, duration_ns: Option<u64>, recording: &mut Recording<'_>) -> 
 }
 
 #[cfg(not(unix))]
-fn watch(_: &Gc, _: Option<u64>, _: &mut Recording<'_>) -> Result<Ended, Failure> {
+fn watch(_: &Gc, _: &mut Recording<'_>) -> Result<Ended, Failure> {
     Err(Failure::new(Exit::Unreachable, "running processes can be watched on Unix systems only")
         .hint("record with dotnet-trace, then use --from"))
-}
-
-/// Units that the times of a trace have no use for, in seconds.
-const LONG_UNITS: [(&str, f64); 2] = [("min", 60.0), ("h", 3600.0)];
-
-/// `30s`, `500ms`, `5min`: a time with its unit, in ns.
-fn parse_duration(text: &str) -> Result<u64, Failure> {
-    let wrong = || {
-        Failure::usage(format!("--duration: {} is not a time", printable(text)))
-            .hint("a number with a unit, such as 30s or 500ms; units: ns us ms s min h")
-    };
-    if text.contains("..") {
-        return Err(wrong());
-    }
-    let long = LONG_UNITS.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
-    let (time, factor) =
-        long.map_or((text.to_owned(), 1.0), |(number, seconds)| (format!("{number}s"), seconds));
-    let range = filter::parse_time_range(&format!("0s..={time}")).map_err(|_| wrong())?;
-    let ns = range.to.map(|to| to.as_f64() * factor).filter(|ns| *ns > 0.0).ok_or_else(wrong)?;
-    Ok(ns as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_duration;
-
-    #[test]
-    fn durations_have_a_unit() {
-        assert_eq!(parse_duration("500ms").ok(), Some(500_000_000));
-        assert_eq!(parse_duration("1.5s").ok(), Some(1_500_000_000));
-        assert_eq!(parse_duration("5min").ok(), Some(300_000_000_000));
-        assert_eq!(parse_duration("0.5h").ok(), Some(1_800_000_000_000));
-        for wrong in ["", "abc", "-1s", "1s..2s", "0s", "5", "min", "-1h", "1smin", "5m"] {
-            assert!(parse_duration(wrong).is_err(), "{wrong}");
-        }
-    }
 }
