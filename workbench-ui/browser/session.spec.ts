@@ -37,6 +37,24 @@ test("a file that changes on disk is offered again, and what is open stays (B-6)
   });
 });
 
+test("files of one name are told apart by the folders they are in", async ({ page }) => {
+  const files = ["before", "after"].map((folder) => {
+    mkdirSync(join(WORK, "twins", folder), { recursive: true });
+    const file = join(WORK, "twins", folder, "run.typhon-trace");
+    copyFileSync(pathOf("anthill"), file);
+    return file;
+  });
+  const { server, url } = await serve("twins", ...files);
+  try {
+    await page.goto(url);
+    const tabs = page.getByRole("tablist", { name: "Sessions" }).getByRole("tab");
+    await expect(tabs).toHaveText([/run\.typhon-tracebefore/, /run\.typhon-traceafter/]);
+  } finally {
+    server.removeAllListeners("exit");
+    server.kill("SIGTERM");
+  }
+});
+
 test("theme, lanes and widths are as they were left when the page is opened again (B-18, B-39)", async ({ page }) => {
   await withServer("settings", async (url) => {
     await openAt(page, url, 1, "own");

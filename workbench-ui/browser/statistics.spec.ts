@@ -114,3 +114,18 @@ test("tables leave as TSV, CSV and Markdown with what is on the screen", async (
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   expect(copied.split("\n")[1]?.split("\t").slice(0, 2)).toEqual(csv[1]?.split(",").slice(0, 2));
 });
+
+test("rows that do not find room are counted, and have their share", async ({ page }) => {
+  // A trace with so many names would take long to draw; what the page makes of the answer is what is looked at.
+  await page.route("**/stats?*", async (route) => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    const selfNs = answer.rows.reduce((sum: number, row: { selfNs: number | null }) => sum + (row.selfNs ?? 0), 0);
+    await route.fulfill({ response, json: { ...answer, left: { rows: 9_904, count: 9_904, totalNs: selfNs, selfNs } } });
+  });
+  await open(page, "anthill");
+  const panel = await showTable(page, "Statistics");
+  await expect(panel.getByText("9,904 more", { exact: true })).toBeVisible();
+  const shares = (await exportedRows(page, panel)).map((row) => Number(row["selfShare"] ?? 0));
+  expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(0.5, 6);
+});

@@ -139,6 +139,29 @@ fn f9_damaged_sidecars_are_built_anew_or_refused() {
     }
 }
 
+#[test]
+fn f9_an_index_that_turns_out_to_be_damaged_is_given_up_and_the_next_one_is_sound() {
+    let folder = tempfile::tempdir().expect("made");
+    let trace = folder.path().join("a.typhon-trace");
+    fs::copy(corpus("anthill.typhon-trace"), &trace).expect("copied");
+    let kept = open(&trace, &options()).index_path().expect("kept");
+    let mut bytes = fs::read(&kept).expect("there");
+    // The first piece begins behind the header.
+    bytes[80] ^= 1;
+    fs::write(&kept, &bytes).expect("written");
+    let session = open(&trace, &options());
+    let failed = session.stats(GroupBy::Name, None, 0, &Cancel::new()).expect_err("damaged");
+    assert!(failed.is_damaged_index(), "{failed}");
+    session.discard_index();
+    let State::Failed(why) = session.state() else { panic!("{:?}", session.state()) };
+    assert!(why.contains("a.typhon-index") && why.contains("open the trace again"), "{why}");
+    assert!(!kept.exists());
+    session.discard_index();
+    assert_eq!(session.state(), State::Failed(why), "a second request that found it changes nothing");
+    let expected = answers(&open(&corpus("anthill.typhon-trace"), &unhurried()));
+    assert!(answers(&open(&trace, &options())) == expected);
+}
+
 fn reads(session: &Session, lane: u32) -> bool {
     [4, 14, 22, 30].into_iter().all(|level| {
         let lanes = vec![LaneRows { lane, first_row: 0, row_count: 255 }];

@@ -7,6 +7,9 @@ use std::error::Error;
 use typhon_analysis::filter::FilterError;
 use typhon_analysis::session::SessionError;
 
+/// Code of an index that is not what was written.
+pub(crate) const INDEX_DAMAGED: &str = "index-damaged";
+
 /// A request without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
@@ -98,6 +101,7 @@ impl From<SessionError> for Problem {
             SessionError::NotReady => (StatusCode::CONFLICT, "not-ready"),
             SessionError::TooLarge { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "index-failed"),
             SessionError::Failed(_) => (StatusCode::UNPROCESSABLE_ENTITY, "index-failed"),
+            damaged if damaged.is_damaged_index() => (StatusCode::INTERNAL_SERVER_ERROR, INDEX_DAMAGED),
             SessionError::Index(_) => (StatusCode::INTERNAL_SERVER_ERROR, "index-failed"),
             SessionError::Unknown { .. } => (StatusCode::NOT_FOUND, "unknown"),
             SessionError::Request(_) => (StatusCode::BAD_REQUEST, "bad-request"),

@@ -1,7 +1,7 @@
 //! The opened traces, and what is told of them to every page.
 
 use crate::paths::Paths;
-use crate::problem::Problem;
+use crate::problem::{INDEX_DAMAGED, Problem};
 use axum::http::StatusCode;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -75,6 +75,14 @@ impl Opened {
     pub(crate) fn name(&self) -> String {
         let path = self.session.path();
         path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// Passes an answer on. When it failed because the index is damaged, the index is given up.
+    pub(crate) fn noticing<T>(&self, answer: Result<T, Problem>) -> Result<T, Problem> {
+        if answer.as_ref().is_err_and(|problem| problem.code == INDEX_DAMAGED) {
+            self.session.discard_index();
+        }
+        answer
     }
 
     pub(crate) fn summary(&self) -> Summary {

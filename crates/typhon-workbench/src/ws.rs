@@ -357,7 +357,8 @@ impl Connection {
             };
             let work = app.pool.run_with(Weight::Heavy, cancel, move |cancel| {
                 let mut progress = progress;
-                Ok(opened.session.add_filter(&filter, cancel, |done| progress.update(done))?)
+                let found = opened.session.add_filter(&filter, cancel, |done| progress.update(done));
+                opened.noticing(found.map_err(Problem::from))
             });
             let message = match work.await {
                 Ok(found) => text(&json!({

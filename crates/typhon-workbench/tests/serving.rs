@@ -291,6 +291,33 @@ fn bookmarks_follow_the_content_and_settings_keep_what_they_do_not_know() {
 }
 
 #[test]
+fn f7_what_cannot_be_kept_is_told_with_the_reason_and_nothing_changes() {
+    let server = Running::with(&[ANTHILL]);
+    let mark = |at: usize, note: &str| json!({ "id": at.to_string(), "fromNs": at, "toNs": null, "event": null, "note": note });
+    let put = |count: usize, note: &str| {
+        let marks: Vec<Value> = (0..count).map(|at| mark(at, note)).collect();
+        let body = json!({ "bookmarks": marks }).to_string();
+        let answer = server.send("PUT", "/sessions/1/bookmarks", body.as_bytes());
+        (answer.status, answer.json()["code"].as_str().map(str::to_owned))
+    };
+    assert_eq!(put(3, "kept").0, 200);
+    // Each of them is allowed, all of them are not.
+    assert_eq!(put(200, &"x".repeat(4_096)), (413, Some("too-large".to_owned())));
+    assert_eq!(server.get("/sessions/1/bookmarks").json()["bookmarks"].as_array().map(Vec::len), Some(3));
+    let large = json!({ "text": "x".repeat(300_000) }).to_string();
+    assert_eq!(server.send("PUT", "/settings", large.as_bytes()).status, 413);
+    // A file where a folder should be: it can be neither made nor written.
+    fs::write(server.path("config"), "in the way").unwrap();
+    let set = server.send("PUT", "/settings", br#"{"theme":"dark"}"#);
+    assert!(set.status >= 500, "{}", set.status);
+    fs::remove_file(server.path("config")).unwrap();
+    fs::remove_dir_all(server.path("cache/bookmarks")).unwrap();
+    fs::write(server.path("cache/bookmarks"), "in the way").unwrap();
+    assert!(put(1, "").0 >= 500);
+    assert_eq!(server.get("/sessions/1").status, 200);
+}
+
+#[test]
 fn the_end_of_the_server_is_told() {
     let server = Running::with(&[ANTHILL]);
     let mut socket = server.socket();

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { visible } from "../format";
 import { setLayout } from "../state/actions";
-import { closeSession, openFile } from "../state/sessions";
+import { reopen } from "../state/sessions";
 import { activeSession, connection, lastProblem, meta, notices } from "../state/store";
 import { headline, isLossy, total } from "./notices";
 import { Repair } from "./Notices";
@@ -38,14 +38,10 @@ function DiskBar() {
   const session = activeSession.value;
   const title = session === null ? undefined : ON_DISK[session.onDisk];
   if (session === null || title === undefined) return null;
-  const reload = async () => {
-    await openFile(session.path);
-    await closeSession(session.id);
-  };
   return (
     <Bar title={title} detail="This page keeps what it has read.">
       {session.onDisk !== "gone" && (
-        <button type="button" class="button" onClick={() => void reload()}>
+        <button type="button" class="button" onClick={() => void reopen(session)}>
           Reload
         </button>
       )}

@@ -196,7 +196,7 @@ export function Statistics() {
         return buckets ? <Bars bins={logBins(buckets, scale, BINS)} width={72} height={16} label={`${count(row.spans)} durations from ${time(row.minNs)} to ${time(row.maxNs)}`} /> : "";
       },
     };
-    return columnsOf(by.value, rows.reduce((sum, { selfNs }) => sum + (selfNs ?? 0), 0), histogram);
+    return columnsOf(by.value, rows.reduce((sum, { selfNs }) => sum + (selfNs ?? 0), current?.left.selfNs ?? 0), histogram);
   }, [rows, known, by.value]);
   const choose = (row: StatsRow) => {
     chosen.value = row.key;
@@ -226,6 +226,11 @@ export function Statistics() {
                 {count(rows.length)} {rows.length === 1 ? by.value : by.value === "family" ? "families" : `${by.value}s`} in {window === null ? "the trace" : "the window"}
                 {filter ? ", hits only" : ""}
               </span>
+              {current !== null && current.left.rows > 0 && (
+                <span class="tools-note" title={`Those with the largest totals are listed. The others took ${duration(current.left.totalNs)} in all: a filter or a smaller window shows them.`}>
+                  {count(current.left.rows)} more
+                </span>
+              )}
               <PinButton />
             </>
           }

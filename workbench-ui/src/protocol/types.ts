@@ -292,6 +292,8 @@ export interface Stats {
   window: { fromNs: number; toNs: number; durationNs: number };
   rows: StatsRow[];
   rowCount: number;
+  /** What the rows have in all that are not in `rows`. */
+  left: { rows: number; count: number; totalNs: number; selfNs: number };
   ticks: {
     count: number;
     p50Ns: number;

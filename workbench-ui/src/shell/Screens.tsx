@@ -5,7 +5,7 @@ import { bytes, count, duration, visible } from "../format";
 import { shellWord } from "../panels/notices";
 import { copy } from "../panels/table/export";
 import { api, isAbort } from "../protocol/http";
-import { cancelOpening, closeSession, openFile } from "../state/sessions";
+import { cancelOpening, closeSession, openFile, reopen } from "../state/sessions";
 import { activeSession, connection, meta, openFloat, recent } from "../state/store";
 
 export type ScreenName = "refused" | "connecting" | "empty" | "opening" | "failed" | "cancelled";
@@ -156,6 +156,7 @@ export function Screen({ of }: { of: ScreenName }) {
       );
     case "failed": {
       const detail = session?.state.is === "failed" ? session.state.detail : "";
+      const again: [string, () => void] = ["Open again", () => session && void reopen(session)];
       const copy: [string, () => void] = ["Copy details", () => void navigator.clipboard.writeText(detail)];
       return (
         <Fact
@@ -164,7 +165,7 @@ export function Screen({ of }: { of: ScreenName }) {
             ["File", visible(session?.path ?? "")],
             ["Reason", visible(detail)],
           ]}
-          actions={[another, copy]}
+          actions={[again, another, copy]}
         />
       );
     }

@@ -14,6 +14,7 @@ import {
   theme,
   timeDisplay,
 } from "../state/store";
+import { asidesOf } from "./asides";
 
 const TIMES = [
   ["start", "Since start"],
@@ -41,9 +42,10 @@ function Segments<T extends string>(props: { label: string; values: readonly (re
 }
 
 function SessionTabs() {
+  const asides = asidesOf(sessions.value);
   return (
     <div class="sessions" role="tablist" aria-label="Sessions">
-      {sessions.value.map(({ id, name, path }) => {
+      {sessions.value.map(({ id, name, path }, at) => {
         const isActive = id === activeId.value;
         const facts = isActive ? meta.value : null;
         const ticks = facts === null ? "" : facts.ticks.count > 0 ? `${count(facts.ticks.count)} ticks` : duration(facts.time.endNs);
@@ -59,6 +61,7 @@ function SessionTabs() {
             onAuxClick={() => void closeSession(id)}
           >
             <span>{visible(name)}</span>
+            {asides[at] && <small>{visible(asides[at])}</small>}
             {ticks && <small>{ticks}</small>}
           </button>
         );

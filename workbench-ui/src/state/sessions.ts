@@ -184,6 +184,12 @@ export async function openFile(path: string): Promise<void> {
   }
 }
 
+/** Opens the file of a session anew, in place of the session. */
+export async function reopen({ id, path }: t.SessionSummary): Promise<void> {
+  await openFile(path);
+  if (s.activeId.value !== id) await closeSession(id);
+}
+
 export async function closeSession(id: string): Promise<void> {
   try {
     await api.close(id);

@@ -22,7 +22,7 @@ pub enum SessionError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The index cannot be read or written.
-    #[error("the index cannot be used: {0}; open the file again to build it anew")]
+    #[error("the index cannot be used: {0}")]
     Index(#[from] io::Error),
     /// The file is still being indexed.
     #[error("the file is still being indexed")]
@@ -68,6 +68,11 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// The index is not what was written: see [`Session::discard_index`](super::Session::discard_index).
+    pub fn is_damaged_index(&self) -> bool {
+        matches!(self, Self::Index(error) if error.kind() == io::ErrorKind::InvalidData)
+    }
+
     pub(super) fn unknown(what: impl Into<String>) -> Self {
         Self::Unknown { what: what.into() }
     }

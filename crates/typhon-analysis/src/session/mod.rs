@@ -332,15 +332,22 @@ impl Session {
         self.shared.sidecar().map(|kept| kept.path)
     }
 
-    /// Removes the file of an index that turned out to be damaged, so that the next session builds it anew.
-    fn discard_index(&self) {
-        let kept = self.shared.sidecar.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Sidecar { path, .. }) = kept {
-            let removed = std::fs::remove_file(&path);
-            let outcome = removed
-                .map_or_else(|error| format!("cannot be removed: {error}"), |()| "was removed".to_owned());
-            self.shared.remark(format!("the damaged index {} {outcome}", path.display()));
+    /// Gives up an index that turned out to be damaged, and removes its file: the session has failed then, and the next
+    /// one of this trace builds it anew.
+    pub fn discard_index(&self) {
+        if !matches!(&*self.shared.lock(), Outcome::Ready(_)) {
+            return;
         }
+        let kept = self.shared.sidecar.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let removed = kept.as_ref().map(|kept| std::fs::remove_file(&kept.path));
+        let hint = match removed {
+            Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+                format!("it cannot be removed ({error}), so open the trace with --no-index")
+            }
+            _ => "open the trace again to index it anew".to_owned(),
+        };
+        let which = kept.map(|kept| format!(" {}", kept.path.display())).unwrap_or_default();
+        self.shared.publish(Outcome::Failed(format!("its index{which} was damaged; {hint}")));
     }
 
     /// The index, or what can be shown of it so far; true when it is complete.

@@ -10,7 +10,6 @@ use crate::tile::{
     MAX_ANSWER_BYTES, NO_LANE, TILE_CAPPED, TILE_INCOMPLETE, TILE_NOTICE, TILE_STALE, Tile, TileRequest,
     counters, end_frame, tick_strip, tile_range_ns,
 };
-use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 impl Session {
@@ -26,7 +25,7 @@ impl Session {
         send: impl FnMut(Tile),
     ) -> Result<(), SessionError> {
         let answered = self.answer(request, cancel, send);
-        if matches!(&answered, Err(SessionError::Index(error)) if error.kind() == ErrorKind::InvalidData) {
+        if answered.as_ref().is_err_and(SessionError::is_damaged_index) {
             self.discard_index();
         }
         answered

@@ -30,7 +30,9 @@ pub(crate) async fn add(
     let of_work = text.clone();
     let found = app
         .pool
-        .run(Weight::Heavy, move |cancel| Ok(opened.session.add_filter(&of_work, cancel, |_| {})?))
+        .run(Weight::Heavy, move |cancel| {
+            opened.noticing(opened.session.add_filter(&of_work, cancel, |_| {}).map_err(Problem::from))
+        })
         .await?;
     let document =
         value!({ "schema": "typhon.filter/1", "filterId": found.id, "text": text, "matches": found.matches });

@@ -38,6 +38,16 @@ fn not_kept(error: &io::Error) -> Problem {
     Problem::new(status, "unreadable", format!("what is kept for this user cannot be used: {error}"))
 }
 
+fn not_written(error: &io::Error) -> Problem {
+    if error.kind() == io::ErrorKind::FileTooLarge {
+        let detail = format!("all of it together would be more than {} KiB", kept::BYTES_MAX >> 10);
+        return Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+            .hint("remove some, or make notes shorter");
+    }
+    let status = StatusCode::INSUFFICIENT_STORAGE;
+    Problem::new(status, "unwritable", format!("this cannot be kept: {error}"))
+}
+
 fn nowhere() -> Problem {
     let detail = "there is no folder to keep this in";
     Problem::new(StatusCode::NOT_FOUND, "unknown", detail).hint("set TYPHON_CACHE_DIR, or HOME")
@@ -85,7 +95,7 @@ pub(crate) async fn set_bookmarks(
     let document = app.pool.run(Weight::Light, move |_| {
         let list = serde_json::to_value(&new.bookmarks).map_err(|_| Problem::internal())?;
         let file = Map::from_iter([("bookmarks".to_owned(), list.clone())]);
-        kept::write(&bookmark_file(&of_work, &id)?, &file).map_err(|error| not_kept(&error))?;
+        kept::write(&bookmark_file(&of_work, &id)?, &file).map_err(|error| not_written(&error))?;
         Ok(bookmark_document(list))
     });
     Ok(json(StatusCode::OK, &document.await?))
@@ -124,7 +134,7 @@ pub(crate) async fn set_settings(
                 settings.insert(name, value);
             }
         }
-        kept::write(path, &settings).map_err(|error| not_kept(&error))?;
+        kept::write(path, &settings).map_err(|error| not_written(&error))?;
         Ok(settings_document(&of_work, settings))
     });
     Ok(json(StatusCode::OK, &document.await?))

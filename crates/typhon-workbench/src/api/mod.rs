@@ -138,7 +138,7 @@ pub(crate) async fn from_session<T: Serialize + Send + 'static>(
     let opened = app.session(session)?;
     // Turning an answer into text is work as well.
     let answer = app.pool.run(weight, move |cancel| {
-        let value = work(&opened, cancel)?;
+        let value = opened.noticing(work(&opened, cancel))?;
         serde_json::to_vec(&value).map_err(|_| Problem::internal())
     });
     let bytes = answer.await?;

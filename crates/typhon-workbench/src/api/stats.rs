@@ -1,7 +1,7 @@
 //! Statistics, histograms and the longest spans of a selection.
 
 use super::event::{SpanRef, tick_number};
-use super::{PAGE_MAX, Params, from_session, window};
+use super::{Params, from_session, window};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::work::Weight;
@@ -16,6 +16,8 @@ use typhon_analysis::session::{Session, SpanOrder};
 use typhon_analysis::stats::{GroupBy, Row, TickFigures};
 
 const TOP_MAX: usize = 1_000;
+/// Rows of a table. A trace may bring tens of thousands of names, of which nobody reads more.
+const ROWS_MAX: usize = 4_096;
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -81,21 +83,34 @@ pub(crate) async fn table(
             rows.sort_by_key(|row| std::cmp::Reverse((row.self_ns, row.count)));
         }
         let all = rows.len();
-        rows.truncate(match of.top.unwrap_or(50) {
-            0 => PAGE_MAX,
-            top => top.min(PAGE_MAX),
-        });
+        let shown = match of.top.unwrap_or(50) {
+            0 => ROWS_MAX,
+            top => top.min(ROWS_MAX),
+        };
+        let left = rows.split_off(shown.min(all));
         Ok(json!({
             "schema": "typhon.stats/1",
             "by": by,
             "window": documents::observed(&stats.observed, axis.time.clock(), axis.origin_ticks),
             "rows": rows.into_iter().map(documents::stats_row).collect::<Vec<_>>(),
             "rowCount": all,
+            "left": sums(&left),
             "ticks": documents::tick_figures(&ticks(session, window.as_ref())?),
             "gc": stats.gc.as_ref().map(documents::gc_summary),
         }))
     })
     .await
+}
+
+/// What the rows have in all that did not find room.
+fn sums(rows: &[&Row]) -> Value {
+    let sum = |of: fn(&Row) -> u64| rows.iter().fold(0u64, |sum, row| sum.saturating_add(of(row)));
+    json!({
+        "rows": rows.len(),
+        "count": sum(|row| row.count),
+        "totalNs": sum(|row| row.total_ns),
+        "selfNs": sum(|row| row.self_ns),
+    })
 }
 
 /// The ticks that begin in a window.
