@@ -10,8 +10,9 @@ use crate::index::lists::Lists;
 use crate::index::preview::Preview;
 use crate::index::scan::Scanner;
 use crate::index::store::StoreWriter;
-use crate::pipeline::map_blocks;
+use crate::pipeline::{PipelineOptions, map_blocks};
 use crate::sidecar::{self, Fingerprint, cache, unfinished};
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +29,10 @@ const INDEXING_LEAST_BYTES: usize = 16 << 20;
 /// Part of the memory for indexing, as a divisor, for items that wait to be sorted: the lists of them may have room for
 /// twice as many.
 const SORT_SHARE: usize = 2;
+
+/// Batches in work, as a multiple of the usual: while items are sorted and written nobody takes batches, and threads that
+/// have nothing else to do decode ahead.
+const WINDOW_FACTOR: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
 /// Part of what tables may take, as a divisor, beyond which there are no more previews.
 const PREVIEW_SHARE: usize = 4;
@@ -138,7 +143,9 @@ impl Shared {
             let mut lists = Lists::default();
             move |block: &BlockBuffer| scanner.scan(block, &mut lists)
         };
-        let outcome = map_blocks(feed, options.pipeline, scan, |block| {
+        let window = options.pipeline.window.saturating_mul(WINDOW_FACTOR);
+        let pipeline = PipelineOptions { window, ..options.pipeline };
+        let outcome = map_blocks(feed, pipeline, scan, |block| {
             if block.delivered {
                 preview.add(&block.payload, builder.blocks.records);
             }
