@@ -141,7 +141,9 @@ fn t13_frames_of_a_group_share_one_sync() {
         last = log.append(&Draft::commit(b"grouped"), Deadline::INFINITE).unwrap().lsn;
         log.group();
     }
+    let deadline = Deadline::from_timeout(Duration::from_secs(60));
     while log.watermarks().durable < last {
+        assert!(!deadline.is_expired(), "nobody writes the group");
         std::thread::yield_now();
     }
     // Each group takes its time; a machine that stands still may make two or three of them.

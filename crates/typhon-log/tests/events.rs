@@ -146,7 +146,9 @@ fn k217_tells_that_a_group_was_closed_by_its_time() {
     let rows = recorded(&ALL, || {
         let appended = log.append(&Draft::commit(b"in a group"), Deadline::EXPIRED).unwrap();
         log.group();
+        let deadline = Deadline::from_timeout(Duration::from_secs(60));
         while log.watermarks().durable < appended.lsn {
+            assert!(!deadline.is_expired(), "nobody writes the group");
             std::thread::yield_now();
         }
     });

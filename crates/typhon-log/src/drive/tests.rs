@@ -116,6 +116,17 @@ fn the_last_of_a_crowd_writes() {
     assert_eq!(late.park(Deadline::EXPIRED), Turn::Called, "nobody has an alarm");
 }
 
+/// Who sleeps on one word is woken when the first of them is to be, whoever came first.
+#[test]
+fn a_cohort_is_served_with_its_lowest_position() {
+    for positions in [[8, 16], [16, 8]] {
+        let waiters = Waiters::new();
+        let tickets = positions.map(|position| waiters.register(position));
+        waiters.release(8, Duration::ZERO);
+        assert!(tickets.iter().all(|ticket| ticket.park(Deadline::EXPIRED) == Turn::Served), "{positions:?}");
+    }
+}
+
 /// The time for the others to come passes, and is never longer than the wait itself.
 #[test]
 fn the_first_of_a_crowd_waits_for_its_time_and_not_past_its_deadline() {
@@ -233,12 +244,14 @@ fn what_was_durable_before_a_failure_is_acknowledged_after_it() {
 #[test]
 fn a_wait_that_is_given_up_has_its_frame_written() {
     let (driven, asked) = (Driven::new(appended(), Nothing, true, true), AtomicU32::new(0));
-    let ask = || {
-        asked.fetch_add(1, Ordering::Relaxed);
-    };
-    // Somebody else writes, for longer than the wait may take.
-    let held = driven.hold();
-    let waited = driven.wait_durable(END, Deadline::EXPIRED, ask);
-    drop(held);
-    assert_eq!((waited, asked.into_inner()), (Err(NotDurable::Expired), 1));
+    let result = bounded(move || {
+        // Somebody else writes, for longer than the wait may take.
+        let held = driven.hold();
+        let waited = driven.wait_durable(END, Deadline::EXPIRED, || {
+            asked.fetch_add(1, Ordering::Relaxed);
+        });
+        drop(held);
+        (waited, asked.into_inner())
+    });
+    assert_eq!(result, (Err(NotDurable::Expired), 1));
 }
