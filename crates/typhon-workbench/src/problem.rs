@@ -105,9 +105,9 @@ impl From<SessionError> for Problem {
             SessionError::Index(_) => (StatusCode::INTERNAL_SERVER_ERROR, "index-failed"),
             SessionError::Unknown { .. } => (StatusCode::NOT_FOUND, "unknown"),
             SessionError::Request(_) => (StatusCode::BAD_REQUEST, "bad-request"),
-            SessionError::Trace(typhon_trace::TraceError::Io { .. }) | SessionError::Open { .. } => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "unreadable")
-            }
+            SessionError::Trace(typhon_trace::TraceError::Io { .. })
+            | SessionError::Open { .. }
+            | SessionError::Truncated { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "unreadable"),
             SessionError::Trace(_) => (StatusCode::UNPROCESSABLE_ENTITY, "not-a-trace"),
             _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         };

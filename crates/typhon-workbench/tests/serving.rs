@@ -234,6 +234,11 @@ fn b6_what_happens_to_the_file_is_told_and_changes_no_answer() {
         } else {
             assert_eq!(event.status, 200, "{word}");
         }
+        // Neither is a count or a part that lacks what was cut away an answer.
+        let filter = server.send("POST", "/sessions/1/filters", br#"{"text":"dur>1us"}"#);
+        let part = server.send("POST", "/sessions/1/export", b"{}");
+        let expected = if word == "truncated" { [422, 422] } else { [201, 200] };
+        assert_eq!([filter.status, part.status], expected, "{word}");
         if word != "gone" {
             let path = json!({ "path": ANTHILL }).to_string();
             let again = server.send("POST", "/sessions", path.as_bytes());

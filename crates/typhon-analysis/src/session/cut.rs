@@ -21,6 +21,7 @@ impl Session {
         let go_on =
             |_| if cancel.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let cut = cut(self.trace(), Some(&scope), sink, go_on)?.ok_or(SessionError::Cancelled)?;
+        self.shared.check_length()?;
         match cut.written.problems.first() {
             None => Ok(cut),
             Some(problem) => Err(SessionError::Cut(problem.error.to_string())),

@@ -21,6 +21,14 @@ pub enum SessionError {
     /// The file is not a trace that this build reads, or cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// The file is shorter than when it was opened, so that not all of it could be read.
+    #[error("the file was cut after it was opened: of {opened_bytes} bytes {bytes} are left; open it again")]
+    Truncated {
+        /// Its length now.
+        bytes: u64,
+        /// Its length when it was opened.
+        opened_bytes: u64,
+    },
     /// The index cannot be read or written.
     #[error("the index cannot be used: {0}")]
     Index(#[from] io::Error),

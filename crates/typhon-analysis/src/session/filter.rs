@@ -189,6 +189,8 @@ impl Shared {
         let feed = BlockFeed::from_file(self.trace.data(), ReadOptions::default())?;
         let is_whole =
             if filter.needs_places() { run.placed(feed, &matcher)? } else { run.direct(feed, &matcher)? };
+        // Afterwards: it may have been cut while it was read.
+        self.check_length()?;
         if is_whole { Ok(run.bits) } else { Err(SessionError::Cancelled) }
     }
 }

@@ -394,6 +394,12 @@ impl Shared {
         self.changed.notify_all();
     }
 
+    /// Was the file not cut since it was opened? What reads all of it would take the cut for its end.
+    fn check_length(&self) -> Result<(), SessionError> {
+        let (bytes, opened_bytes) = (self.trace.data().size()?, self.file_bytes);
+        if bytes < opened_bytes { Err(SessionError::Truncated { bytes, opened_bytes }) } else { Ok(()) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Outcome> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
