@@ -41,3 +41,19 @@ impl GroupTimer {
         true
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_the_time_of_its_first_frame_and_the_next_one_its_own() {
+        let group = GroupTimer::new();
+        assert!(!group.close(i64::MAX - 1), "no group is open");
+        assert!(group.join(|| 5), "whoever writes must be told");
+        assert!(!group.join(|| 4) && group.due_ns() == 5);
+        assert!(!group.close(4) && group.close(5));
+        assert!(!group.close(100) && group.due_ns() == NEVER_NS, "it was closed");
+        assert!(group.join(|| 7) && group.due_ns() == 7);
+    }
+}

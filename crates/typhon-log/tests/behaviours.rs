@@ -151,6 +151,43 @@ fn t13_frames_of_a_group_share_one_sync() {
     assert!((1..=10).contains(&groups), "{groups} syncs for 50 frames");
 }
 
+/// Also one that is opened when the thread has long been asleep.
+#[test]
+fn every_group_is_written_by_itself() {
+    let options =
+        Options { writer_thread: true, group_interval: Duration::from_millis(1), ..Options::small() };
+    let log = start(&SimIo::new(1), options);
+    for _ in 0..20 {
+        // Takes some time, and does not wake the thread.
+        for _ in 0..50 {
+            log.commit(&Draft::commit(b"not grouped"), Deadline::INFINITE).unwrap();
+        }
+        let grouped = log.append(&Draft::commit(b"grouped"), Deadline::INFINITE).unwrap().lsn;
+        log.group();
+        let deadline = Deadline::from_timeout(Duration::from_secs(60));
+        while log.watermarks().durable < grouped {
+            assert!(!deadline.is_expired(), "nobody writes the group");
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Nobody waits, flushes or groups.
+#[test]
+fn half_a_full_ring_is_written_by_itself() {
+    let options = Options { ring_bytes: 64 << 10, writer_thread: true, ..Options::small() };
+    let log = start(&SimIo::new(1), options);
+    let before = log.watermarks().durable;
+    for _ in 0..9 {
+        log.append(&Draft::commit(&[1; 4000]), Deadline::EXPIRED).unwrap();
+    }
+    let deadline = Deadline::from_timeout(Duration::from_secs(60));
+    while log.watermarks().durable == before {
+        assert!(!deadline.is_expired(), "nobody writes it");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn b33_b34_t12_t18_many_threads_through_a_small_ring_all_get_through_in_one_order() {
     const THREADS: u64 = 8;

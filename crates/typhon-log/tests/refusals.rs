@@ -144,6 +144,11 @@ fn options_are_refused_all_at_once() {
 
 // ---- while it is open
 
+/// For what ends at once, so that a mistake is a failure and not a test that hangs.
+fn within_a_minute() -> Deadline {
+    Deadline::from_timeout(Duration::from_secs(60))
+}
+
 fn simulated(options: Options) -> (SimIo, Store) {
     let io = SimIo::new(1);
     let store = Store::open(Arc::new(io.process()), Path::new("/db"), options, b"").unwrap();
@@ -195,7 +200,7 @@ fn a_full_disk_stops_appends_until_there_is_room_and_fails_nothing() {
     log.commit(&Draft::commit(&[1; 3000]), Deadline::EXPIRED).unwrap();
     io.set_faults(Faults { no_space: 1_000_000, ..Faults::default() });
     let waiting = log.append(&Draft::commit(&[2; 3000]), Deadline::EXPIRED).unwrap();
-    let error = log.wait_durable(waiting.lsn, Deadline::INFINITE).unwrap_err();
+    let error = log.wait_durable(waiting.lsn, within_a_minute()).unwrap_err();
     assert!(
         matches!(error, LogError::Full { .. }) && error.to_string().contains("free some space"),
         "{error}"
@@ -211,7 +216,7 @@ fn a_full_disk_stops_appends_until_there_is_room_and_fails_nothing() {
 fn a_log_that_has_reached_its_size_asks_for_a_checkpoint() {
     let options = Options { segment_bytes: 8 << 10, max_bytes: 24 << 10, ..Options::small() };
     let (_, log) = simulated(options);
-    let commit = |byte: u8| log.commit(&Draft::commit(&[byte; 3000]), Deadline::INFINITE);
+    let commit = |byte: u8| log.commit(&Draft::commit(&[byte; 3000]), within_a_minute());
     let error = (0..4).find_map(|byte| commit(byte).err()).unwrap();
     assert!(error.to_string().contains("checkpoint"), "{error}");
     let pin = log.pin(Lsn::START);
@@ -322,7 +327,7 @@ fn a_log_without_a_thread_goes_on_by_itself_when_there_is_room_again() {
     let (io, log) = simulated(options);
     log.commit(&Draft::commit(&[1; 3000]), Deadline::EXPIRED).unwrap();
     io.set_faults(Faults { no_space: 1_000_000, ..Faults::default() });
-    let commit = || log.commit(&Draft::commit(&[2; 3000]), Deadline::INFINITE);
+    let commit = || log.commit(&Draft::commit(&[2; 3000]), within_a_minute());
     for _ in 0..3 {
         let error = commit().unwrap_err();
         assert!(matches!(error, LogError::Full { .. }), "{error}");
