@@ -63,6 +63,35 @@ test("Ctrl F goes to the field, Enter to the first hit at once and on from there
   await expect(page.getByRole("textbox", { name: "Search spans, fields, ticks" })).toHaveValue("name=AntUpdate");
 });
 
+test("Escape takes back an Enter whose search has not begun: a later search from elsewhere goes to no hit by itself", async ({ page }) => {
+  await open(page, "anthill");
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => (letGo = resolve));
+  await page.route("**/filters/check", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.keyboard.press("/");
+  await page.keyboard.type("name=SpiderUpdate");
+  const asked = page.waitForRequest("**/filters/check");
+  await page.keyboard.press("Enter");
+  await asked;
+  await page.keyboard.press("Escape");
+  letGo();
+  await page.keyboard.press("Control+KeyK");
+  await expect(page.getByRole("combobox")).toBeFocused();
+  await page.keyboard.type("Find AntUpdate");
+  const steps: string[] = [];
+  page.on("request", (request) => /\/search\?/.test(request.url()) && steps.push(request.url()));
+  await page.keyboard.press("Enter");
+  const expected = dump("anthill", "--where", "name=AntUpdate").sort((a, b) => a.ts - b.ts);
+  await expect(page.locator(".search-result")).toContainText(`${count(expected.length)} hits`);
+  await page.keyboard.press("n");
+  await expect(page.locator(".search-result")).toContainText(`1 of ${count(expected.length)}`);
+  await expect(page.locator(".inspector[data-event]")).toHaveAttribute("data-event", expected[0].event);
+  expect(steps, "one step, that of N").toHaveLength(1);
+});
+
 test("a filter that is not understood says where, and what may be meant", async ({ page }) => {
   await open(page, "anthill");
   const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });

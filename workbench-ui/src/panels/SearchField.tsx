@@ -133,6 +133,7 @@ export function SearchField() {
       event.preventDefault();
       event.stopPropagation();
       window.clearTimeout(timer.current);
+      stepAfter.current = 0;
       text.value = "";
       problem.value = null;
       void search("");
