@@ -3,6 +3,7 @@
 use crate::Place;
 use crate::arguments::Arguments;
 use crate::contender::{Contender, Kind, Result};
+use crate::order::shuffled;
 use crate::statistics::{median, minimum};
 use serde_json::{Map, Value, json};
 use std::sync::Barrier;
@@ -48,7 +49,7 @@ pub fn part(arguments: &Arguments, kinds: &[Kind], place: &Place) -> Result<Valu
         let record = vec![0xA5; record_bytes];
         let mut times: Vec<Vec<f64>> = logs.iter().map(|_| Vec::new()).collect();
         for round in 0..=arguments.rounds {
-            for index in (0..logs.len()).map(|index| (index + round) % logs.len()) {
+            for index in shuffled(logs.len(), round) {
                 let time = burst_ns(&*logs[index].1, threads, &record, BURST)?;
                 times[index].extend(time.filter(|_| round > 0));
             }

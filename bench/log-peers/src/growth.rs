@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::contender::{Kind, Result};
 use crate::durable::{Case, Figures};
+use crate::order::shuffled;
 use crate::process::anonymous_bytes;
 use crate::statistics::{median, minimum};
 use crate::{Place, deferred, recovery};
@@ -29,7 +30,7 @@ fn records(arguments: &Arguments, kinds: &[Kind], place: &Place) -> Result<Value
         let record = vec![0xA5; record_bytes];
         let mut figures: Vec<(Figures, Vec<f64>)> = kinds.iter().map(|_| Default::default()).collect();
         for round in 0..arguments.rounds {
-            for index in (0..logs.len()).map(|index| (index + round) % logs.len()) {
+            for index in shuffled(logs.len(), round) {
                 let (durable, bursts) = &mut figures[index];
                 durable.add_round(&*logs[index].1, case, arguments.slice)?;
                 bursts.extend(deferred::burst_ns(&*logs[index].1, 1, &record, 500)?);

@@ -10,6 +10,7 @@ mod device;
 mod durable;
 mod floor;
 mod growth;
+mod order;
 mod ours;
 mod peers;
 mod process;
@@ -199,7 +200,7 @@ impl Drop for Place {
 
 fn durable_part(arguments: &Arguments, kinds: &[Kind], place: &Place) -> Result<Value> {
     let mut report = Vec::new();
-    for case in durable::cases() {
+    for case in durable::cases().into_iter().filter(|case| arguments.wants(*case)) {
         let logs = place.open_all(kinds)?;
         let mut figures: Vec<Figures> = kinds.iter().map(|_| Figures::default()).collect();
         // What one thread does that brings all records of a group in one write: nothing groups better.
@@ -207,17 +208,16 @@ fn durable_part(arguments: &Arguments, kinds: &[Kind], place: &Place) -> Result<
         let (mut ideal, mut crowd) = (Figures::default(), Figures::default());
         let floor = floor::Floor::create(&*io(), &place.empty("crowd")?)?;
         for round in 0..=arguments.rounds {
-            // The first round warms up. Who begins changes, so that nobody always follows the same one.
-            for index in (0..logs.len()).map(|index| (index + round) % logs.len()) {
-                if round == 0 {
-                    Figures::default().add_round(&*logs[index].1, case, arguments.slice)?;
-                } else {
-                    figures[index].add_round(&*logs[index].1, case, arguments.slice)?;
-                }
-                if index == 0 && round > 0 {
-                    ideal.add_round(&*logs[0].1, ideal_case, arguments.slice)?;
-                    crowd.add_round(&Crowd::new(&floor, case.threads), case, arguments.slice)?;
-                }
+            // The first round warms up.
+            for turn in order::shuffled(logs.len() + 2, round) {
+                let (mut own, crowd_log) = (Figures::default(), Crowd::new(&floor, case.threads));
+                let (log, case, kept): (&dyn Contender, _, _) = match turn.checked_sub(logs.len()) {
+                    None => (&*logs[turn].1, case, &mut figures[turn]),
+                    Some(0) => (&*logs[0].1, ideal_case, &mut ideal),
+                    Some(_) => (&crowd_log, case, &mut crowd),
+                };
+                let figures = if round == 0 { &mut own } else { kept };
+                figures.add_round(log, case, arguments.slice)?;
             }
             logs.iter().try_for_each(|(_, log)| log.rest())?;
         }

@@ -3,6 +3,7 @@
 use crate::Place;
 use crate::arguments::Arguments;
 use crate::contender::{Kind, Recovery, Result};
+use crate::order::shuffled;
 use crate::process::drop_caches;
 use crate::statistics::{median, minimum};
 use serde_json::{Map, Value, json};
@@ -43,7 +44,7 @@ pub fn part(arguments: &Arguments, kinds: &[Kind], place: &Place) -> Result<Valu
         fill(kind, directory, arguments.recovery_bytes)?;
     }
     for round in 0..arguments.rounds.min(ROUNDS_MAX) {
-        for index in (0..kinds.len()).map(|index| (index + round) % kinds.len()) {
+        for index in shuffled(kinds.len(), round) {
             for is_cold in [true, false] {
                 let (seconds, found) = time(&kinds[index], &directories[index], is_cold)?;
                 if kinds[index].name != "floor" && found.records != expected {
