@@ -96,6 +96,7 @@ impl<W> Drop for Held<'_, W> {
             return;
         }
         self.guard = None;
+        self.stream.waiters.wake_served();
         // After the writer is free: whoever registers from now on finds it free by itself.
         if !self.is_put_off && !planted(Fault::NoBaton) {
             self.stream.waiters.call();
@@ -143,7 +144,7 @@ impl<W: Drive> Driven<W> {
         let mut writer = self.hold();
         let last = loop {
             match writer.step(&self.stream) {
-                Step::Wrote => {}
+                Step::Wrote => self.stream.waiters.wake_served(),
                 last => break last,
             }
         };
@@ -168,7 +169,7 @@ impl<W: Drive> Driven<W> {
             }
             // Lets the others of a crowd come, until this thread was the first of them for long enough.
             if gathers && let Some(ticket) = self.stream.waiters.arrive(position) {
-                match self.park(&ticket, position, deadline, &ring) {
+                match self.park(ticket, position, deadline, &ring) {
                     Next::Return(result) => return result,
                     Next::Look => {}
                     Next::Write => gathers = false,
@@ -194,28 +195,32 @@ impl<W: Drive> Driven<W> {
             if !self.waiters_write || step == Some(Step::Full) {
                 ring();
             }
-            if let Next::Return(result) = self.park(&ticket, position, deadline, &ring) {
+            if let Next::Return(result) = self.park(ticket, position, deadline, &ring) {
                 return result;
             }
         }
     }
 
     /// Waits for this thread's turn, or for the deadline.
-    fn park(&self, ticket: &Ticket, position: u64, deadline: Deadline, ring: &impl Fn()) -> Next {
+    fn park(&self, mut ticket: Ticket, position: u64, deadline: Deadline, ring: &impl Fn()) -> Next {
         if let Some(result) = self.settled(position) {
-            self.leave(ticket);
+            self.leave(&ticket);
             return Next::Return(result);
         }
-        let turn = ticket.park(deadline);
+        let waiters = &self.stream.waiters;
+        let mut turn = ticket.park(deadline);
+        if turn == Turn::Expired && waiters.disarm(&mut ticket) {
+            turn = ticket.park(deadline);
+        }
         if turn == Turn::Served {
             return Next::Look;
         }
-        let has_called = self.stream.waiters.leave(ticket);
+        let has_called = waiters.leave(&ticket);
         match self.settled(position) {
             Some(result) => {
                 if has_called {
                     // Others rely on this thread to write.
-                    self.stream.waiters.call();
+                    waiters.call();
                 }
                 Next::Return(result)
             }
@@ -223,7 +228,7 @@ impl<W: Drive> Driven<W> {
             None if turn == Turn::Called => Next::Look,
             None => {
                 if has_called {
-                    self.stream.waiters.call();
+                    waiters.call();
                 }
                 // Nobody waits for it any more; it is still to be written soon.
                 ring();

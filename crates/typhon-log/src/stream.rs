@@ -197,8 +197,8 @@ impl Stream {
         self.made_room();
     }
 
-    /// Everything before a position is durable: wakes whoever waited for that. They and the calling thread are expected
-    /// back within a time.
+    /// Everything before a position is durable: whoever waited for that is served, and to be woken when the writer is
+    /// free, or before it does something else. They and the calling thread are expected back within a time.
     pub(crate) fn acknowledge(&self, position: u64, gather: Duration) {
         self.durable.store(position, Ordering::Release);
         self.waiters.release(position, gather);

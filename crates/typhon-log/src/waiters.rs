@@ -32,6 +32,8 @@ struct List {
     gather: Duration,
     /// A group is being written. Whoever writes it calls somebody when it is done.
     is_writing: bool,
+    /// Words of cohorts that are served and sleep still.
+    asleep: Vec<Arc<AtomicU32>>,
 }
 
 #[derive(Debug)]
@@ -140,23 +142,47 @@ impl Waiters {
         }
     }
 
-    /// Wakes everybody who waits for a position up to `durable`. They and the calling thread are expected back within
-    /// the time `gather`.
+    /// An alarm goes off while a group is written that its thread came in time for: `true`, and the thread is to sleep
+    /// on. If the group is without its frame, whoever writes calls somebody. Where the thread took a new place instead,
+    /// it would be late for every group from then on.
+    pub(crate) fn disarm(&self, ticket: &mut Ticket) -> bool {
+        let mut list = lock(&self.list);
+        let is_writing = list.is_writing;
+        let cohort = list.cohorts.iter_mut().find(|cohort| Arc::ptr_eq(&cohort.word, &ticket.word));
+        let Some(cohort) = cohort.filter(|cohort| is_writing && cohort.is_closed && ticket.has_alarm())
+        else {
+            return false;
+        };
+        cohort.has_alarm = false;
+        ticket.gather = None;
+        true
+    }
+
+    /// Serves everybody who waits for a position up to `durable`. They and the calling thread are expected back within
+    /// the time `gather`. Who sleeps is woken by [`Waiters::wake_served`]: after the writer is free, as the first who
+    /// are awake take the processor from whoever wakes the others.
     pub(crate) fn release(&self, durable: u64, gather: Duration) {
         let mut list = lock(&self.list);
+        let list = &mut *list;
         (list.crowd, list.gather, list.is_writing) = (list.waiting() + 1, gather, false);
-        let (served, later) = list.cohorts.drain(..).partition(|cohort| cohort.lowest <= durable);
-        list.cohorts = later;
-        let served: VecDeque<Cohort> = served;
-        if planted(Fault::WakeBeforeMark) {
-            served.iter().for_each(|cohort| wait::wake_all(&cohort.word));
-        }
-        for cohort in &served {
-            cohort.word.fetch_or(SERVED, Ordering::Release);
-        }
-        drop(list);
+        list.cohorts.retain_mut(|cohort| {
+            let is_served = cohort.lowest <= durable;
+            if is_served && planted(Fault::WakeBeforeMark) {
+                wait::wake_all(&cohort.word);
+            }
+            if is_served {
+                cohort.word.fetch_or(SERVED, Ordering::Release);
+                list.asleep.push(Arc::clone(&cohort.word));
+            }
+            !is_served
+        });
+    }
+
+    /// Wakes whoever is served and sleeps.
+    pub(crate) fn wake_served(&self) {
+        let asleep = std::mem::take(&mut lock(&self.list).asleep);
         if !planted(Fault::WakeBeforeMark) {
-            served.iter().for_each(|cohort| wait::wake_all(&cohort.word));
+            asleep.iter().for_each(|word| wait::wake_all(word));
         }
     }
 
@@ -176,9 +202,30 @@ impl Waiters {
         drop(lock(&self.list));
     }
 
-    /// Wakes everybody.
+    /// Threads that came in time for the group that is being written, if they sleep without an alarm.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn in_time(&self) -> usize {
+        let list = lock(&self.list);
+        let closed = list.cohorts.iter().filter(|cohort| cohort.is_closed && !cohort.has_alarm);
+        closed.map(|cohort| cohort.waiting).sum()
+    }
+
+    /// Threads that wait.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.list).waiting()
+    }
+
+    /// Words on which threads sleep that are served.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn asleep(&self) -> usize {
+        lock(&self.list).asleep.len()
+    }
+
+    /// Serves and wakes everybody.
     pub(crate) fn wake_all(&self) {
         self.release(u64::MAX, Duration::ZERO);
+        self.wake_served();
     }
 }
 

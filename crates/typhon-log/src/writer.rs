@@ -173,6 +173,7 @@ impl Writer {
                     if !planted(Fault::SyncNewestOnly) {
                         self.settle(stream)?;
                     }
+                    stream.waiters.wake_served();
                     if !self.rotate(bytes)? {
                         break if frames > 0 { Step::Wrote } else { Step::Full };
                     }

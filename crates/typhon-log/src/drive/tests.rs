@@ -141,6 +141,64 @@ fn the_first_of_a_crowd_waits_for_its_time_and_not_past_its_deadline() {
     }
 }
 
+/// The alarm goes off while somebody writes for all. A thread that gave its place up then would be late for the group
+/// that has its own frame, and woken after everybody else.
+#[test]
+fn an_alarm_during_the_write_of_its_group_keeps_its_place() {
+    let waiters = Waiters::new();
+    waiters.register(8);
+    waiters.release(8, Duration::from_millis(1));
+    let mut first = waiters.arrive(16).expect("two are expected");
+    assert!(!waiters.disarm(&mut first), "nobody writes: it is this thread's turn");
+    waiters.begin_group();
+    assert!(waiters.disarm(&mut first) && !first.has_alarm());
+    assert!(!waiters.disarm(&mut first), "once");
+    // Its frame was not in the group: somebody is called, and nobody relies on the alarm.
+    waiters.release(8, Duration::ZERO);
+    waiters.call();
+    assert_eq!(first.park(Deadline::EXPIRED), Turn::Called);
+}
+
+#[test]
+fn a_wait_goes_on_in_its_place_when_its_alarm_is_for_nothing() {
+    let driven = Arc::new(Driven::new(appended(), Nothing, true, false));
+    let waiters = &driven.stream.waiters;
+    waiters.register(START.position);
+    waiters.release(START.position, Duration::from_millis(20));
+    let (held, waiting) = (driven.hold(), Arc::clone(&driven));
+    let wait = std::thread::spawn(move || waiting.wait_durable(END, Deadline::INFINITE, || {}));
+    while waiters.waiting() == 0 {
+        std::thread::yield_now();
+    }
+    waiters.begin_group();
+    let (sender, receiver) = mpsc::channel();
+    let watching = Arc::clone(&driven);
+    std::thread::spawn(move || {
+        while watching.stream.waiters.in_time() == 0 {
+            std::thread::yield_now();
+        }
+        sender.send(())
+    });
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(()), "it sleeps on without its alarm");
+    driven.stream.acknowledge(END, Duration::ZERO);
+    drop(held);
+    assert_eq!(bounded(move || wait.join().expect("no panic")), Ok(()));
+}
+
+/// Who is served sleeps until whoever wrote has nothing else to do.
+#[test]
+fn the_served_are_woken_by_whoever_gives_the_writer_back() {
+    let waiters = Waiters::new();
+    let tickets = [8, 8].map(|position| waiters.register(position));
+    let sleepers = tickets.map(|ticket| std::thread::spawn(move || ticket.park(Deadline::INFINITE)));
+    waiters.release(8, Duration::ZERO);
+    assert_eq!(waiters.asleep(), 1, "one word for both");
+    waiters.wake_served();
+    assert_eq!(waiters.asleep(), 0);
+    let turns = bounded(move || sleepers.map(|sleeper| sleeper.join().expect("no panic")));
+    assert_eq!(turns, [Turn::Served; 2]);
+}
+
 /// Threads that come back fewer and fewer times: whoever is left writes without the others.
 #[test]
 fn a_crowd_that_shrinks_is_served_to_its_last_thread() {
