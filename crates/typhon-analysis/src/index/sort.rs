@@ -1,8 +1,8 @@
 //! The items of all lanes, sorted in bounded memory.
 //!
 //! Items are collected by key. When too many wait, those of every key are sorted and written as a *run* to a temporary
-//! file, packed like the groups of the index. Reading a key merges its runs. Recordings are nearly in order of time, so
-//! runs hardly overlap, and merging them is little more than reading one after the other.
+//! file, packed like the groups of the index, while others are collected. Reading a key merges its runs. Recordings are
+//! nearly in order of time, so runs hardly overlap, and merging them is little more than reading one after the other.
 
 use super::item::{Item, Key};
 use super::packed::{Packer, Unpacker, unzigzag, zigzag};
@@ -10,7 +10,7 @@ use super::store::{Piece, Pieces, Store, StoreWriter};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// Items of a piece of a run.
 const PIECE_ITEMS: usize = 1_024;
@@ -19,7 +19,8 @@ pub(crate) const ITEM_BYTES: usize = size_of::<(Key, Item)>();
 
 /// Collects items in file order.
 ///
-/// The lists of a key keep their room from one run to the next: getting it from the system anew costs more than sorting.
+/// There are two lists of every key: one is filled while the other is written. They keep their room from one run to the
+/// next: getting it from the system anew costs more than sorting.
 #[derive(Debug)]
 pub(crate) struct Sorter {
     pending: BTreeMap<Key, Vec<Item>>,
@@ -29,18 +30,25 @@ pub(crate) struct Sorter {
     /// Items that the lists have room for, at most twice `waiting_max` and what one list grows by.
     room: usize,
     runs: BTreeMap<Key, Vec<Run>>,
-    spill: Option<StoreWriter>,
+    writing: Option<JoinHandle<io::Result<Written>>>,
 }
 
 /// A sorted part of the items of a key.
 type Run = Vec<(Piece, u32)>;
 
+/// Runs that have been written, with the lists they were in.
+#[derive(Debug)]
+struct Written {
+    spill: StoreWriter,
+    runs: BTreeMap<Key, (Run, Vec<Item>)>,
+}
+
 impl Sorter {
     /// Keeps about `memory_bytes` in memory, in lists that may have room for twice as much.
     pub(crate) fn new(memory_bytes: usize) -> Self {
-        let waiting_max = (memory_bytes / ITEM_BYTES).max(PIECE_ITEMS);
+        let waiting_max = (memory_bytes / ITEM_BYTES / 2).max(PIECE_ITEMS);
         let (pending, runs) = (BTreeMap::new(), BTreeMap::new());
-        Self { pending, waiting: 0, waiting_max, room: 0, runs, spill: None }
+        Self { pending, waiting: 0, waiting_max, room: 0, runs, writing: None }
     }
 
     /// Adds items of a key.
@@ -57,24 +65,28 @@ impl Sorter {
         if is_full { self.spill() } else { Ok(()) }
     }
 
+    /// Hands on what waits, once the runs before are written.
     fn spill(&mut self) -> io::Result<()> {
-        let spill = match &mut self.spill {
-            Some(spill) => spill,
-            none => none.insert(StoreWriter::to_file(tempfile::tempfile()?, 0)?),
-        };
-        let write_run = |Waiting { mut items, .. }: Waiting| {
-            sort(&mut items);
-            let pieces = items.chunks(PIECE_ITEMS).map(|part| Ok((write(part, spill)?, part.len() as u32)));
-            Ok((pieces.collect::<io::Result<Run>>()?, items))
-        };
-        let pending = std::mem::take(&mut self.pending).into_iter().filter(|(_, items)| !items.is_empty());
-        let pending = pending.map(|(key, items)| Waiting { key, in_runs: 0, items });
+        let full = std::mem::take(&mut self.pending);
         (self.waiting, self.room) = (0, 0);
-        for (key, (run, items)) in for_each_key(pending.collect(), write_run)? {
+        let spill = match self.written()? {
+            Some(spill) => spill,
+            None => StoreWriter::to_file(tempfile::tempfile()?, 0)?,
+        };
+        self.writing = Some(thread::Builder::new().spawn(move || write_runs(full, spill))?);
+        Ok(())
+    }
+
+    /// Waits for the runs that are being written, and takes back their lists.
+    fn written(&mut self) -> io::Result<Option<StoreWriter>> {
+        let Some(writing) = self.writing.take() else { return Ok(None) };
+        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let Written { spill, runs } = written?;
+        for (key, (run, items)) in runs {
             self.runs.entry(key).or_default().push(run);
             self.keep_room(key, items);
         }
-        Ok(())
+        Ok(Some(spill))
     }
 
     /// Keeps the list of a key if it was used well, and if enough is left for the lists of other keys to grow.
@@ -92,10 +104,33 @@ impl Sorter {
     /// # Errors
     /// When the temporary file cannot be written.
     pub(crate) fn finish(mut self) -> io::Result<Sorted> {
-        self.pending.retain(|_, items| !items.is_empty());
-        let spill = self.spill.map(StoreWriter::finish).transpose()?.map(|(store, _)| store);
-        Ok(Sorted { pending: self.pending, runs: self.runs, spill })
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.retain(|_, items| !items.is_empty());
+        let spill = self.written()?.map(StoreWriter::finish).transpose()?.map(|(store, _)| store);
+        Ok(Sorted { pending, runs: std::mem::take(&mut self.runs), spill })
     }
+}
+
+/// Whoever breaks off goes when the memory of the items is free.
+impl Drop for Sorter {
+    fn drop(&mut self) {
+        if let Some(writing) = self.writing.take() {
+            let _ = writing.join();
+        }
+    }
+}
+
+/// Sorts and writes the items of every key.
+fn write_runs(full: BTreeMap<Key, Vec<Item>>, spill: StoreWriter) -> io::Result<Written> {
+    let write_run = |Waiting { mut items, .. }: Waiting| {
+        sort(&mut items);
+        let pieces = items.chunks(PIECE_ITEMS).map(|part| Ok((write(part, &spill)?, part.len() as u32)));
+        Ok((pieces.collect::<io::Result<Run>>()?, items))
+    };
+    let full = full.into_iter().filter(|(_, items)| !items.is_empty());
+    let runs =
+        for_each_key(full.map(|(key, items)| Waiting { key, in_runs: 0, items }).collect(), write_run)?;
+    Ok(Written { spill, runs })
 }
 
 /// Sorts items in the order of nesting. They are nearly sorted already: a thread records its spans when they end, so that
@@ -164,9 +199,11 @@ pub(crate) fn for_each_key<R: Send>(
         Ok::<_, io::Error>(done)
     };
     let results: Vec<io::Result<Vec<(Key, R)>>> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        let own = run();
         let joined = workers.into_iter().map(|worker| worker.join());
-        joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        let others = joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        others.chain([own]).collect()
     });
     let mut all = BTreeMap::new();
     for result in results {
