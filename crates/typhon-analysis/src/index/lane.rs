@@ -74,6 +74,9 @@ impl Lane {
     }
 }
 
+/// Nested and overflow rows of a lane whose levels are built while their entries come, which takes up to 4 MiB for each.
+const ROWS_WITH_LEVELS: usize = 8;
+
 /// Spans that wait in the writers of a lane, over all rows.
 const WAITING_MAX: usize = 1 << 19;
 
@@ -116,6 +119,7 @@ impl<'s> LaneWriter<'s> {
             let mut writer = RowWriter::default();
             writer.row.is_overflow = matches!(place, Place::Overflow(_));
             writer.row.is_shared = writers.len() == last;
+            writer.builds_levels_late = writers.len() >= ROWS_WITH_LEVELS;
             writers.push(writer);
         }
         writers[row].push(entry(&item), self.time, self.store)?;

@@ -87,121 +87,201 @@ impl Pyramid {
     pub(crate) fn top(&self) -> u8 {
         self.base + self.levels.len().saturating_sub(1) as u8
     }
+}
 
-    /// Builds the levels of a row from its groups. In a shared row spans may overlap, so none is drawn by itself.
+/// The base level of a row of these groups.
+fn base_of(groups: &[GroupHead], time: TimeBase) -> u8 {
+    let (Some(first), Some(last)) = (groups.first(), groups.last()) else { return 0 };
+    base_level(time.ns(last.reach) - time.ns(first.first_start), last.first_index + u64::from(last.count))
+}
+
+/// Builds the levels of a row while its entries come.
+///
+/// The base level is known at the end only. Until then it is guessed: from the entries so far, rather too low than too
+/// high, since levels below the base can be left away, and the levels above come out the same.
+#[derive(Debug)]
+pub(crate) struct PyramidWriter {
+    base: u8,
+    /// By level, from the base on, up to the highest that there can be.
+    open: Vec<Aggregate>,
+    /// Until then no bucket ends.
+    open_until_ns: u64,
+    closed: Vec<Vec<Aggregate>>,
+    heads: Vec<Vec<LevelHead>>,
+    classes: Vec<(Vec<Entry>, Vec<GroupHead>)>,
+    is_shared: bool,
+    is_indexed: bool,
+}
+
+impl PyramidWriter {
+    /// For a row that begins with these groups. In a shared row spans may overlap, so none is drawn by itself.
     /// `is_indexed`: the references of the row are places already.
-    pub(crate) fn build(
+    ///
+    /// # Errors
+    /// As [`Pieces::read`] and [`StoreWriter::append`].
+    pub(crate) fn begin(
         groups: &[GroupHead],
         is_shared: bool,
         is_indexed: bool,
         time: TimeBase,
         store: &StoreWriter,
     ) -> io::Result<Self> {
-        let (Some(first), Some(last)) = (groups.first(), groups.last()) else { return Err(damaged()) };
-        let spans = last.first_index + u64::from(last.count);
-        let (from, to) = (time.ns(first.first_start), time.ns(last.reach));
-        let base = base_level(to - from, spans);
-        let mut builder = Builder::new(base, from, time.ns(last.last_start), time, store);
-        let mut reader = GroupReader::default();
-        for head in groups {
-            for (entry, index) in reader.read(store, head)?.iter().zip(head.first_index..) {
-                let reference = if is_indexed { entry.reference } else { index };
-                builder.add(&Entry { reference, ..*entry }, is_shared)?;
-            }
-        }
-        builder.finish()
+        Self::from_base(Self::guess(groups, time), groups, is_shared, is_indexed, time, store)
     }
-}
 
-struct Builder<'s> {
-    base: u8,
-    open: Vec<Aggregate>,
-    closed: Vec<Vec<Aggregate>>,
-    heads: Vec<Vec<LevelHead>>,
-    classes: Vec<(Vec<Entry>, Vec<GroupHead>)>,
-    time: TimeBase,
-    store: &'s StoreWriter,
-}
+    /// For a row that consists of these groups.
+    ///
+    /// # Errors
+    /// As [`Pieces::read`] and [`StoreWriter::append`].
+    pub(crate) fn whole(
+        groups: &[GroupHead],
+        is_shared: bool,
+        is_indexed: bool,
+        time: TimeBase,
+        store: &StoreWriter,
+    ) -> io::Result<Self> {
+        Self::from_base(base_of(groups, time), groups, is_shared, is_indexed, time, store)
+    }
 
-impl<'s> Builder<'s> {
-    fn new(base: u8, from_ns: u64, last_start_ns: u64, time: TimeBase, store: &'s StoreWriter) -> Self {
-        let mut top = base;
-        while top < 63 && (last_start_ns >> top) - (from_ns >> top) > 0 {
-            top += 1;
-        }
-        let levels = usize::from(top - base) + 1;
-        Self {
+    /// The base level if the row goes on like this. Where the last entry ends says less than where it begins.
+    fn guess(groups: &[GroupHead], time: TimeBase) -> u8 {
+        let (Some(first), Some(last)) = (groups.first(), groups.last()) else { return 0 };
+        let extent_ns = time.ns(last.last_start) - time.ns(first.first_start);
+        base_level(extent_ns - extent_ns / 32, last.first_index + u64::from(last.count))
+    }
+
+    fn from_base(
+        base: u8,
+        groups: &[GroupHead],
+        is_shared: bool,
+        is_indexed: bool,
+        time: TimeBase,
+        store: &StoreWriter,
+    ) -> io::Result<Self> {
+        let levels = usize::from(64 - base);
+        let mut writer = Self {
             base,
             open: vec![Aggregate::default(); levels],
+            open_until_ns: 0,
             closed: vec![Vec::new(); levels],
             heads: vec![Vec::new(); levels],
             classes: vec![Default::default(); 64],
-            time,
-            store,
+            is_shared,
+            is_indexed,
+        };
+        let mut reader = GroupReader::default();
+        for head in groups {
+            writer.add_all(reader.read(store, head)?, head.first_index, time, store)?;
         }
+        Ok(writer)
     }
 
-    fn add(&mut self, entry: &Entry, is_shared: bool) -> io::Result<()> {
-        let (start, end) = entry.extent_ns(self.time);
-        let duration = end - start;
-        self.close_before(start)?;
-        let class = if is_shared { None } else { class_of(duration).filter(|class| *class >= self.base) };
-        let mut level = 0;
-        if let Some(class) = class {
-            level = usize::from(class - self.base) + 1;
-            let (waiting, heads) = &mut self.classes[usize::from(class)];
-            waiting.push(*entry);
-            if waiting.len() == GROUP_ENTRIES {
-                flush_class(waiting, heads, self.time, self.store)?;
+    /// Adds the entries of the group that came last.
+    ///
+    /// # Errors
+    /// As [`StoreWriter::append`].
+    pub(crate) fn add(
+        &mut self,
+        entries: &[Entry],
+        groups: &[GroupHead],
+        time: TimeBase,
+        store: &StoreWriter,
+    ) -> io::Result<()> {
+        let first_index = groups.last().map_or(0, |last| last.first_index);
+        self.add_all(entries, first_index, time, store)?;
+        self.raise(Self::guess(groups, time));
+        Ok(())
+    }
+
+    fn add_all(
+        &mut self,
+        entries: &[Entry],
+        first_index: u64,
+        time: TimeBase,
+        store: &StoreWriter,
+    ) -> io::Result<()> {
+        for (entry, index) in entries.iter().zip(first_index..) {
+            let (start, end) = entry.extent_ns(time);
+            let duration = end - start;
+            if start >= self.open_until_ns {
+                self.close_before(start, store)?;
             }
-        }
-        if let Some(open) = self.open.get_mut(level) {
-            open.bucket = start >> (usize::from(self.base) + level);
-            open.add(&Aggregate {
-                count: 1,
-                busy_ns: duration,
-                longest_ns: duration,
-                name: entry.name,
-                bucket: 0,
-            });
+            let mut level = 0;
+            if let Some(class) = class_of(duration).filter(|class| *class >= self.base && !self.is_shared) {
+                level = usize::from(class - self.base) + 1;
+                let (waiting, heads) = &mut self.classes[usize::from(class)];
+                let reference = if self.is_indexed { entry.reference } else { index };
+                waiting.push(Entry { reference, ..*entry });
+                if waiting.len() == GROUP_ENTRIES {
+                    flush_class(waiting, heads, time, store)?;
+                }
+            }
+            if let Some(open) = self.open.get_mut(level) {
+                if open.count == 0 {
+                    let shift = usize::from(self.base) + level;
+                    open.bucket = start >> shift;
+                    self.open_until_ns = self.open_until_ns.min(end_of_bucket(open.bucket, shift));
+                }
+                let (longest_ns, name) = (duration, entry.name);
+                open.add(&Aggregate { bucket: 0, count: 1, busy_ns: duration, longest_ns, name });
+            }
         }
         Ok(())
     }
 
     /// Closes the buckets that end at or before `start`, the lower levels first.
-    #[inline]
-    fn close_before(&mut self, start: u64) -> io::Result<()> {
+    fn close_before(&mut self, start: u64, store: &StoreWriter) -> io::Result<()> {
+        self.open_until_ns = u64::MAX;
         for level in 0..self.open.len() {
-            let bucket = start >> (usize::from(self.base) + level);
-            if self.open[level].count == 0 {
-                continue;
-            }
-            if self.open[level].bucket == bucket {
+            let shift = usize::from(self.base) + level;
+            let Aggregate { bucket, count, .. } = self.open[level];
+            if count > 0 && bucket == start >> shift {
+                self.open_until_ns = end_of_bucket(bucket, shift);
                 break;
             }
-            self.close(level)?;
+            if count > 0 {
+                self.close(level, store)?;
+            }
         }
         Ok(())
     }
 
-    fn close(&mut self, level: usize) -> io::Result<()> {
+    fn close(&mut self, level: usize, store: &StoreWriter) -> io::Result<()> {
+        let done = self.take_up(level);
+        self.closed[level].push(done);
+        if self.closed[level].len() == GROUP_ENTRIES { self.flush_level(level, store) } else { Ok(()) }
+    }
+
+    /// Takes an open bucket out, after it was added to that above.
+    fn take_up(&mut self, level: usize) -> Aggregate {
         let done = std::mem::take(&mut self.open[level]);
         if let Some(above) = self.open.get_mut(level + 1) {
             above.bucket = done.bucket / 2;
             above.add(&done);
         }
-        self.closed[level].push(done);
-        if self.closed[level].len() == GROUP_ENTRIES {
-            self.flush_level(level)?;
-        }
-        Ok(())
+        done
     }
 
-    fn flush_level(&mut self, level: usize) -> io::Result<()> {
+    /// Leaves the levels below `base` away.
+    fn raise(&mut self, base: u8) {
+        while self.base < base {
+            if self.open[0].count > 0 {
+                self.take_up(0);
+            }
+            self.open.remove(0);
+            self.closed.remove(0);
+            self.heads.remove(0);
+            self.classes[usize::from(self.base)] = Default::default();
+            self.base += 1;
+            self.open_until_ns = 0;
+        }
+    }
+
+    fn flush_level(&mut self, level: usize, store: &StoreWriter) -> io::Result<()> {
         let closed = &mut self.closed[level];
         if let (Some(first), Some(last)) = (closed.first(), closed.last()) {
             let (first_bucket, last_bucket) = (first.bucket, last.bucket);
-            let piece = write_level(closed, self.store)?;
+            let piece = write_level(closed, store)?;
             let count = closed.len() as u32;
             self.heads[level].push(LevelHead { piece, count, first_bucket, last_bucket });
             closed.clear();
@@ -209,22 +289,56 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<Pyramid> {
-        for level in 0..self.open.len() {
-            if self.open[level].count > 0 {
-                self.close(level)?;
-            }
-            self.flush_level(level)?;
+    /// The levels of the row, which consists of these groups.
+    ///
+    /// # Errors
+    /// As [`Pieces::read`] and [`StoreWriter::append`].
+    pub(crate) fn finish(
+        mut self,
+        groups: &[GroupHead],
+        time: TimeBase,
+        store: &StoreWriter,
+    ) -> io::Result<Pyramid> {
+        let (Some(first), Some(last)) = (groups.first(), groups.last()) else { return Err(damaged()) };
+        let base = base_of(groups, time);
+        if self.base > base {
+            // The row has become denser, so levels are missing.
+            self = Self::from_base(base, groups, self.is_shared, self.is_indexed, time, store)?;
         }
+        self.raise(base);
+        let (from_ns, to_ns) = (time.ns(first.first_start), time.ns(last.last_start));
+        let mut levels = 1;
+        while levels < self.open.len() && is_apart(from_ns, to_ns, usize::from(base) + levels - 1) {
+            levels += 1;
+        }
+        for level in 0..levels {
+            if self.open[level].count > 0 {
+                self.close(level, store)?;
+            }
+            self.flush_level(level, store)?;
+        }
+        self.heads.truncate(levels);
         let mut classes = Vec::new();
         for ((mut waiting, mut groups), class) in self.classes.into_iter().zip(0..) {
-            flush_class(&mut waiting, &mut groups, self.time, self.store)?;
+            flush_class(&mut waiting, &mut groups, time, store)?;
             if !groups.is_empty() {
                 classes.push(Class { class, groups });
             }
         }
-        Ok(Pyramid { base: self.base, levels: self.heads, classes })
+        Ok(Pyramid { base, levels: self.heads, classes })
     }
+}
+
+/// Do the times lie in different buckets?
+fn is_apart(from_ns: u64, to_ns: u64, level: usize) -> bool {
+    from_ns >> level != to_ns >> level
+}
+
+/// The first moment after a bucket.
+#[inline]
+fn end_of_bucket(bucket: u64, level: usize) -> u64 {
+    // That of the last one is after all times.
+    u64::try_from((u128::from(bucket) + 1) << level).unwrap_or(u64::MAX)
 }
 
 fn flush_class(
@@ -290,6 +404,95 @@ impl LevelReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
+    use crate::index::row::{Row, RowWriter};
+    use proptest::prelude::*;
+
+    const TIME_PER_SECOND: i64 = 10_000_000;
+
+    /// Spans of some parts, each with as many, with that much between their starts, and at most that long.
+    fn parts() -> impl Strategy<Value = Vec<(usize, i64, i64)>> {
+        let part = (1usize..6).prop_map(|groups| groups * GROUP_ENTRIES);
+        let gap = prop_oneof![Just(0i64), 1i64..4, 1i64..2_000];
+        prop::collection::vec((part, gap, prop_oneof![1i64..3, 1i64..5_000, Just(1 << 40)]), 1..6)
+    }
+
+    fn entries(parts: &[(usize, i64, i64)]) -> Vec<Entry> {
+        let (mut start, mut chance) = (0, 1u64);
+        let spans =
+            parts.iter().flat_map(|(count, gap, longest)| std::iter::repeat_n((*gap, *longest), *count));
+        let entry = |(gap, longest): (i64, i64)| {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let random = (chance >> 33) as i64;
+            start += if gap > 0 { random % (2 * gap) } else { 0 };
+            // Long ones are rare.
+            let length =
+                if random % 16 == 0 { (chance >> 20) as i64 % longest } else { random % longest.min(9) };
+            Entry { start, length, reference: 7, name: (random % 5) as u16, flags: 1 }
+        };
+        spans.map(entry).collect()
+    }
+
+    type Contents = (u8, Vec<Vec<Aggregate>>, Vec<(u8, Vec<Entry>)>);
+
+    /// The levels of a row as they are read back.
+    fn contents(entries: &[Entry], is_shared: bool, builds_levels_late: bool) -> Contents {
+        let (time, store) = (TimeBase::new(Clock::new(TIME_PER_SECOND), 0), StoreWriter::in_memory());
+        let mut writer = RowWriter::default();
+        (writer.row, writer.builds_levels_late) = (Row { is_shared, ..Row::default() }, builds_levels_late);
+        entries.iter().for_each(|entry| writer.push(*entry, time, &store).expect("written"));
+        let row = writer.finish(time, &store).expect("written");
+        let (store, _) = store.finish().expect("kept");
+        let Some(pyramid) = row.pyramid else { return (0, Vec::new(), Vec::new()) };
+        let (mut levels, mut groups) = (LevelReader::default(), GroupReader::default());
+        let level = |heads: &Vec<LevelHead>| {
+            heads.iter().flat_map(|head| levels.read(&store, head).expect("read").to_vec()).collect()
+        };
+        let aggregates = pyramid.levels.iter().map(level).collect();
+        let class = |class: &Class| {
+            let spans =
+                class.groups.iter().flat_map(|head| groups.read(&store, head).expect("read").to_vec());
+            (class.class, spans.collect())
+        };
+        (pyramid.base, aggregates, pyramid.classes.iter().map(class).collect())
+    }
+
+    /// What a level is by definition, besides names.
+    fn counts(entries: &[Entry], level: u8) -> Vec<(u64, u64, u64)> {
+        let mut counts = std::collections::BTreeMap::new();
+        for entry in entries {
+            let (start, end) = entry.extent_ns(TimeBase::new(Clock::new(TIME_PER_SECOND), 0));
+            if end - start < 1 << level {
+                let (count, busy_ns) = counts.entry(start >> level).or_insert((0, 0));
+                (*count, *busy_ns) = (*count + 1, *busy_ns + (end - start));
+            }
+        }
+        counts.into_iter().map(|(bucket, (count, busy_ns))| (bucket, count, busy_ns)).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(8))]
+        #[test]
+        fn levels_are_the_same_whatever_was_guessed(parts in parts(), is_shared: bool) {
+            let entries = entries(&parts);
+            let (early, late) = (contents(&entries, is_shared, false), contents(&entries, is_shared, true));
+            prop_assert_eq!(&early, &late);
+            let (base, levels, _) = early;
+            for (aggregates, level) in levels.iter().zip(base..).filter(|_| !is_shared) {
+                let found: Vec<_> = aggregates.iter().map(|one| (one.bucket, one.count, one.busy_ns)).collect();
+                prop_assert_eq!(found, counts(&entries, level));
+            }
+        }
+    }
+
+    /// A row that becomes denser has a lower base than was guessed, one that thins out a higher one.
+    #[test]
+    fn a_guess_that_turns_out_wrong_is_corrected() {
+        for gaps in [[900, 3], [3, 900]] {
+            let entries = entries(&gaps.map(|gap| (12 * GROUP_ENTRIES, gap, 5_000)));
+            assert_eq!(contents(&entries, false, false), contents(&entries, false, true));
+        }
+    }
 
     #[test]
     fn the_base_level_holds_eight_spans_a_bucket() {

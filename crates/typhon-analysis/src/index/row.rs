@@ -1,7 +1,7 @@
 //! One row: its entries in groups, and its levels of detail.
 
 use super::group::{self, Entry, GROUP_ENTRIES, GroupHead, GroupReader};
-use super::pyramid::Pyramid;
+use super::pyramid::{Pyramid, PyramidWriter};
 use super::store::{Store, StoreWriter};
 use super::time::TimeBase;
 use std::io;
@@ -82,8 +82,14 @@ impl Row {
 #[derive(Debug, Default)]
 pub(crate) struct RowWriter {
     pub(crate) row: Row,
+    /// Levels are built from the groups in the end, which takes time, and not while entries come, which takes memory.
+    pub(crate) builds_levels_late: bool,
+    levels: Option<Box<PyramidWriter>>,
     waiting: Vec<Entry>,
 }
+
+/// Groups that show how dense a row is.
+const GROUPS_BEFORE_LEVELS: usize = 8;
 
 impl RowWriter {
     /// Adds an entry.
@@ -97,11 +103,19 @@ impl RowWriter {
     }
 
     fn pack(&mut self, time: TimeBase, store: &StoreWriter) -> io::Result<()> {
-        if !self.waiting.is_empty() {
-            let head = group::write(&self.waiting, self.row.groups.last(), time, store)?;
-            self.row.groups.push(head);
-            self.waiting.clear();
+        if self.waiting.is_empty() {
+            return Ok(());
         }
+        let Row { groups, .. } = &mut self.row;
+        groups.push(group::write(&self.waiting, groups.last(), time, store)?);
+        if let Some(levels) = &mut self.levels {
+            levels.add(&self.waiting, groups, time, store)?;
+        } else if !self.builds_levels_late && groups.len() == GROUPS_BEFORE_LEVELS {
+            let Row { is_shared, is_indexed, groups, .. } = &self.row;
+            let levels = PyramidWriter::begin(groups, *is_shared, *is_indexed, time, store)?;
+            self.levels = Some(Box::new(levels));
+        }
+        self.waiting.clear();
         Ok(())
     }
 
@@ -122,8 +136,14 @@ impl RowWriter {
     pub(crate) fn finish(mut self, time: TimeBase, store: &StoreWriter) -> io::Result<Row> {
         self.flush(time, store)?;
         let Row { is_shared, is_indexed, groups, .. } = &self.row;
-        if groups.len() > 1 {
-            self.row.pyramid = Some(Box::new(Pyramid::build(groups, *is_shared, *is_indexed, time, store)?));
+        let levels = match self.levels.take() {
+            None if groups.len() > 1 => {
+                Some(Box::new(PyramidWriter::whole(groups, *is_shared, *is_indexed, time, store)?))
+            }
+            levels => levels,
+        };
+        if let Some(levels) = levels {
+            self.row.pyramid = Some(Box::new(levels.finish(groups, time, store)?));
         }
         Ok(self.row)
     }
