@@ -128,12 +128,18 @@ impl<'a> TraceContext<'a> {
     }
 }
 
+/// Fields that name one system.
+const SYSTEM_FIELDS: [&str; 4] = ["systemIdx", "sysIdx", "systemIndex", "ownerSystemIdx"];
+
+/// Are records of a kind about a system?
+pub(crate) fn has_system(kind: u8) -> bool {
+    registry::kind(kind)
+        .is_some_and(|kind| decode::field_names(kind).any(|name| SYSTEM_FIELDS.contains(&name)))
+}
+
 /// Index of the system that a record is about. Only fields that name one system count; lists of edges do not.
 pub fn system_index(record: &Record<'_>) -> Option<u16> {
-    const SYSTEM_FIELDS: [&str; 4] = ["systemIdx", "sysIdx", "systemIndex", "ownerSystemIdx"];
-    let kind = registry::kind(record.kind())?;
-    let mut names = decode::field_names(kind);
-    if !names.any(|name| SYSTEM_FIELDS.contains(&name)) {
+    if !has_system(record.kind()) {
         return None;
     }
     let field = decode::fields(record).find(|field| SYSTEM_FIELDS.contains(&field.name))?;

@@ -19,6 +19,7 @@ pub mod gc;
 pub mod index;
 pub mod nesting;
 pub mod ordered;
+mod parallel;
 pub mod pipeline;
 pub mod placing;
 pub mod quantile;

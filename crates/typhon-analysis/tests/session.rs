@@ -8,7 +8,7 @@ use typhon_analysis::facts::{TimeWindow, TraceContext};
 use typhon_analysis::filter::{self, Filter};
 use typhon_analysis::index::{EventId, LaneKind};
 use typhon_analysis::pipeline::PipelineOptions;
-use typhon_analysis::session::{Cancel, Direction, Session, SessionOptions, SpanOrder, State};
+use typhon_analysis::session::{Cancel, Direction, LaneInfo, Session, SessionOptions, SpanOrder, State};
 use typhon_analysis::stats::{self, GroupBy, Row, StatsQuery};
 use typhon_analysis::survey;
 use typhon_analysis::tile::{
@@ -218,6 +218,18 @@ fn b25_a_filter_counts_exactly_and_draws_its_matches_at_their_places() {
             "tick=20..30 | kind=SchedulerChunk",
             "name=* !dur>=0",
             "self>20us depth=1",
+            // Decided by the index, by records, and by either.
+            "thread=* thread!=Worker-1 dur<=20us",
+            "slot>=1 ts=1ms..40ms",
+            "Move | system=1 | family=Ecs*",
+            "system=* dur>=1us",
+            "!system=*",
+            "kind!=SchedulerChunk !tick=3",
+            "field.archetypeId>=0 | name~Gc",
+            "kind=Instant name=*",
+            "site>=0 | span=0 | parent!=0 | trace=*",
+            "!(field.systemIdx>1) dur!=0",
+            "id>=200 | field.generation=1",
         ] {
             let info = session.add_filter(text, &Cancel::new(), |_| {}).expect("parses");
             let parsed = filter::parse(text).expect("parses");
@@ -226,32 +238,36 @@ fn b25_a_filter_counts_exactly_and_draws_its_matches_at_their_places() {
             let found = session.stats(GroupBy::Kind, None, info.id, &Cancel::new()).expect("ready");
             assert_eq!(figures(&found.rows), figures(&expected.rows), "{name} {text}");
 
-            let level = 26;
-            let tile_count = (session.meta().expect("ready").end_ns >> (level + 9)) as u16 + 1;
-            let mut drawn = 0;
-            for lane in lanes.iter().filter(|lane| matches!(lane.kind, LaneKind::Thread { .. })) {
-                let content = CONTENT_SPANS | CONTENT_INSTANTS;
-                let rows = vec![LaneRows { lane: lane.id, first_row: 0, row_count: 255 }];
-                let request = TileRequest {
-                    level,
-                    content,
-                    tile_count,
-                    filter: info.id,
-                    lanes: rows,
-                    ..TileRequest::default()
-                };
-                for tile in tiles(&session, &request) {
-                    let Entries::Spans(entries) = tile.entries else { panic!("spans were asked for") };
-                    let starting = entries.iter().filter(|entry| entry.flags & FLAG_FROM_LEFT == 0);
-                    drawn += starting.map(SpanEntry::count).sum::<u64>();
-                }
-            }
+            let is_thread = |kind| matches!(kind, LaneKind::Thread { .. });
+            let drawn = drawn(&session, info.id, lanes.iter().filter(|lane| is_thread(lane.kind)));
             assert_eq!(drawn, info.matches, "{name} {text}");
+            // Every chunk is once more in the lane of its system.
+            let chunks = expected.rows.iter().find(|row| row.key == "SchedulerChunk");
+            let is_system = |kind| matches!(kind, LaneKind::System { .. });
+            let drawn = self::drawn(&session, info.id, lanes.iter().filter(|lane| is_system(lane.kind)));
+            assert_eq!(drawn, chunks.map_or(0, |row| row.count), "{name} {text}");
             walk_matches(&session, info.id, info.matches.min(300) as usize);
             session.remove_filter(info.id);
             assert!(session.matches(info.id, None, Direction::Forward, 1).is_err());
         }
     }
+}
+
+/// Entries that begin in the tiles of some lanes.
+fn drawn<'l>(session: &Session, filter: u16, lanes: impl Iterator<Item = &'l LaneInfo>) -> u64 {
+    let (level, content) = (26, CONTENT_SPANS | CONTENT_INSTANTS);
+    let tile_count = (session.meta().expect("ready").end_ns >> (level + 9)) as u16 + 1;
+    let mut drawn = 0;
+    for lane in lanes {
+        let lanes = vec![LaneRows { lane: lane.id, first_row: 0, row_count: 255 }];
+        let request = TileRequest { level, content, tile_count, filter, lanes, ..TileRequest::default() };
+        for tile in tiles(session, &request) {
+            let Entries::Spans(entries) = tile.entries else { panic!("spans were asked for") };
+            let starting = entries.iter().filter(|entry| entry.flags & FLAG_FROM_LEFT == 0);
+            drawn += starting.map(SpanEntry::count).sum::<u64>();
+        }
+    }
+    drawn
 }
 
 /// Steps through matches one by one, forward and back again.

@@ -35,7 +35,7 @@ pub(crate) enum Expr {
 }
 
 impl Expr {
-    fn mentions(&self, wanted: &impl Fn(&Key) -> bool) -> bool {
+    pub(super) fn mentions(&self, wanted: &impl Fn(&Key) -> bool) -> bool {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.mentions(wanted)),
             Self::Not(part) => part.mentions(wanted),

@@ -141,7 +141,7 @@ impl FieldTest {
 impl TextTest {
     /// Several texts say the same thing; one that passes is enough, and with `!=` none may. With no text at all the
     /// record lacks the thing, and nothing holds.
-    fn matches_any<'a>(&self, texts: impl IntoIterator<Item = Option<Cow<'a, str>>>) -> bool {
+    pub(super) fn matches_any<'a>(&self, texts: impl IntoIterator<Item = Option<Cow<'a, str>>>) -> bool {
         let mut any = false;
         for text in texts.into_iter().flatten() {
             any = true;

@@ -30,6 +30,7 @@ mod keys;
 mod lexer;
 mod number;
 mod parser;
+pub(crate) mod partial;
 mod suggest;
 
 pub use ast::Filter;

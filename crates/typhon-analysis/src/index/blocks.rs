@@ -82,6 +82,13 @@ impl BlockTable {
         Some(first + u64::from(event.record)).filter(|ordinal| *ordinal < after)
     }
 
+    /// How many records a block has.
+    pub(crate) fn records_of(&self, block: u32) -> u64 {
+        let first =
+            |block: u32| self.blocks.get(block as usize).map_or(self.records, |block| block.first_record);
+        first(block.saturating_add(1)) - first(block)
+    }
+
     /// Where to read a block.
     pub(crate) fn entry(&self, block: u32) -> Option<BlockEntry> {
         let place = self.blocks.get(block as usize)?;

@@ -49,6 +49,18 @@ impl TimeBase {
         ns.max(0) as u64
     }
 
+    /// A span of so many nanoseconds has no more ticks than this, wherever it begins.
+    pub(crate) fn most_ticks(self, ns: u64) -> i64 {
+        let per_second = i128::from(self.clock.ticks_per_second());
+        // Moments this far off share the last nanosecond.
+        if ns > i64::MAX as u64 / 2 {
+            return i64::MAX;
+        }
+        // Either end of a span is rounded down on its own.
+        let ticks = (i128::from(ns) + 1) * per_second / NS_PER_SECOND + 1;
+        ticks.min(i64::MAX.into()) as i64
+    }
+
     /// The first timestamp that is at or after `ns`: `self.ns(t) >= ns` holds exactly from it on.
     #[inline]
     pub fn first_tick_at(self, ns: u64) -> i64 {
@@ -74,6 +86,16 @@ mod tests {
             let tick = time.first_tick_at(ns);
             prop_assert!(time.ns(tick) >= ns);
             prop_assert!(ns == 0 || time.ns(tick - 1) < ns);
+        }
+
+        #[test]
+        fn most_ticks_holds_for_every_span(
+            frequency in prop::sample::select(vec![1_000_000_000, 10_000_000, 3_000_000, 2_918_400_000i64]),
+            start in 0i64..1_000_000,
+            length in 0i64..1_000_000_000,
+        ) {
+            let time = TimeBase::new(Clock::new(frequency), 0);
+            prop_assert!(length <= time.most_ticks(time.ns(start + length) - time.ns(start)));
         }
     }
 

@@ -1,27 +1,22 @@
 //! Filters: which events match, how many they are, and the index of those alone (brief 11 B-25, §3.2).
 //!
-//! A filter is evaluated once over the records of the file, which gives a bit per record. From the bits follow an exact
+//! A filter is evaluated once, which gives a bit per record ([`super::matching`]). From the bits follow an exact
 //! count, and rows like those of the index that hold the matching entries only, at their places in the full rows. So
 //! a filtered tile is made exactly as an unfiltered one, and rows do not move.
 
 use super::event::RelatedSpan;
+use super::matching::{Bits, Found, Progress, RowAt, all_rows, work};
 use super::memory::Held;
 use super::{Cancel, Place, Session, SessionError, Shared};
-use crate::facts::{RecordFacts, TraceContext};
-use crate::filter::{self, Filter};
+use crate::filter;
 use crate::index::group::{Entry, GroupReader};
-use crate::index::lane::Lane;
 use crate::index::row::{Row, RowWriter};
 use crate::index::store::{Store, StoreWriter};
 use crate::index::{EventId, Index};
-use crate::pipeline::{PipelineOptions, map_blocks};
-use crate::placing::{self, Placer};
-use crate::stats::copy_events;
-use std::io;
-use std::ops::ControlFlow;
+use crate::parallel::map_parts;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use typhon_trace::reader::{BlockBuffer, BlockFeed, BlockSummary, FileSource, ReadOptions};
-use typhon_trace::record::{Record, RecordWalk};
 
 /// Filters of a session that can be in use at a time. The oldest one gives way.
 pub const MAX_FILTERS: usize = 8;
@@ -35,30 +30,6 @@ pub(crate) struct Filtered {
     pub(crate) lanes: Vec<FilteredLane>,
     pub(crate) store: Store,
     _heads: Held,
-}
-
-/// A bit per record number of the file, and the memory that they take.
-#[derive(Debug)]
-struct Bits {
-    words: Vec<u64>,
-    _held: Held,
-}
-
-impl Bits {
-    #[inline]
-    fn get(&self, ordinal: u64) -> bool {
-        self.words.get((ordinal / 64) as usize).is_some_and(|word| word >> (ordinal % 64) & 1 != 0)
-    }
-
-    fn set(&mut self, ordinal: u64) {
-        if let Some(word) = self.words.get_mut((ordinal / 64) as usize) {
-            *word |= 1 << (ordinal % 64);
-        }
-    }
-
-    fn count(&self) -> u64 {
-        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
-    }
 }
 
 /// The matches in a lane.
@@ -94,7 +65,7 @@ impl Filtered {
 }
 
 impl Session {
-    /// Evaluates a filter over the whole trace. `progress` gets the bytes of the file that are done.
+    /// Evaluates a filter over the whole trace. `progress` gets the part that is done, as bytes of the file.
     ///
     /// # Errors
     /// When the text is no filter, the index is not ready, the file cannot be read, there is no memory left, or
@@ -107,9 +78,11 @@ impl Session {
     ) -> Result<FilterInfo, SessionError> {
         let filter = filter::parse(text)?;
         let index = self.index()?;
-        let bits = self.shared.evaluate(&index, &filter, cancel, progress)?;
-        let count = bits.count();
-        let filtered = self.shared.select(&index, bits, count, cancel)?;
+        let file_bytes = self.shared.file_bytes;
+        let mut progress = Progress { tell: progress, done: 0, total: work(&index, &filter), file_bytes };
+        let found = self.shared.find(&index, &filter, cancel, &mut progress)?;
+        let count = found.bits.count();
+        let filtered = self.shared.select(&index, found, count, cancel, &mut progress)?;
         let mut filters = self.shared.filters();
         let id = filters.next_id();
         if filters.kept.len() == MAX_FILTERS {
@@ -175,182 +148,61 @@ impl Shared {
         found.ok_or_else(|| SessionError::unknown(format!("filter {id}")))
     }
 
-    /// The bits of the matching records.
-    fn evaluate(
-        &self,
-        index: &Index,
-        filter: &Filter,
-        cancel: &Cancel,
-        progress: impl FnMut(u64),
-    ) -> Result<Bits, SessionError> {
-        let matcher = Matcher { index, filter, context: self.context(index) };
-        let bits = self.bits(index.blocks.records)?;
-        let mut run = Evaluation { index, bits, cancel, progress };
-        let feed = BlockFeed::from_file(self.trace.data(), ReadOptions::default())?;
-        let is_whole =
-            if filter.needs_places() { run.placed(feed, &matcher)? } else { run.direct(feed, &matcher)? };
-        // Afterwards: it may have been cut while it was read.
-        self.check_length()?;
-        if is_whole { Ok(run.bits) } else { Err(SessionError::Cancelled) }
-    }
-}
-
-impl Shared {
-    /// Room for a bit per record. Older filters give way, the oldest first.
-    fn bits(&self, records: u64) -> Result<Bits, SessionError> {
-        let words = records.div_ceil(64) as usize;
-        loop {
-            if let Some(held) = self.memory.kept.try_take(words * size_of::<u64>()) {
-                return Ok(Bits { words: vec![0; words], _held: held });
-            }
-            let mut filters = self.filters();
-            if filters.kept.is_empty() {
-                return Err(SessionError::NoRoom);
-            }
-            filters.kept.remove(0);
-        }
-    }
-
     /// The rows of the matches.
-    fn select(
+    fn select<F: FnMut(u64)>(
         &self,
         index: &Index,
-        bits: Bits,
+        found: Found,
         count: u64,
         cancel: &Cancel,
+        progress: &mut Progress<F>,
     ) -> Result<Filtered, SessionError> {
         let kept = &self.memory.kept;
         let store = StoreWriter::in_memory_of(kept, kept.limit() / 2);
-        let select = |row: &Row| {
-            cancel.check()?;
-            Ok::<_, SessionError>(match count {
-                0 => Row { is_indexed: true, groups: Vec::new(), pyramid: None, ..*row },
-                _ => select_row(index, row, &bits, &store)?,
-            })
+        let mut parts = all_rows(index);
+        // The largest come first, so that none of them is alone at the end.
+        parts.sort_by_key(|at| Reverse(at.row.count()));
+        let select = |reader: &mut GroupReader, at: &RowAt<'_>| match count {
+            0 => Ok(Row { is_indexed: true, groups: Vec::new(), pyramid: None, ..*at.row }),
+            _ => select_row(index, at, &found, &store, reader, cancel),
         };
+        let selected = map_parts(&parts, GroupReader::default, select, |at| progress.add(at.row.count()))?;
+        let mut by_place: BTreeMap<_, Row> =
+            parts.iter().map(|at| (at.lane, at.number)).zip(selected).collect();
         let mut lanes = Vec::with_capacity(index.lanes.len());
-        for Lane { rows, instants, .. } in &index.lanes {
-            let rows = rows.iter().map(select).collect::<Result<_, _>>()?;
-            lanes.push(FilteredLane { rows, instants: select(instants)? });
+        for (lane, of) in (0..).zip(&index.lanes) {
+            let mut take = |number| by_place.remove(&(lane, number)).unwrap_or_default();
+            let rows = (0u16..).zip(&of.rows).map(|(number, _)| take(Some(number))).collect();
+            lanes.push(FilteredLane { rows, instants: take(None) });
         }
         let rows = lanes.iter().flat_map(|lane| lane.rows.iter().chain([&lane.instants]));
         let heads = self.memory.heads(rows.map(Row::resident_bytes).sum())?;
-        Ok(Filtered { id: 0, bits, count, lanes, store: store.finish()?.0, _heads: heads })
+        Ok(Filtered { id: 0, bits: found.bits, count, lanes, store: store.finish()?.0, _heads: heads })
     }
 }
 
-/// Decides about single records.
-struct Matcher<'i> {
-    index: &'i Index,
-    filter: &'i Filter,
-    context: TraceContext<'i>,
-}
-
-impl Matcher<'_> {
-    fn passes(&self, record: &Record<'_>, place: Option<placing::Place>) -> bool {
-        let at = record.timestamp();
-        let survey = &self.index.survey;
-        let thread = survey.threads.at(record.slot(), at);
-        self.filter.matches(&RecordFacts {
-            record: *record,
-            context: &self.context,
-            thread: thread.and_then(|thread| thread.name.as_deref()),
-            tick: u64::try_from(survey.ticks.tick_at(at)).unwrap_or(0),
-            place,
-        })
-    }
-}
-
-/// One pass over the records of the file.
-struct Evaluation<'i, P> {
-    index: &'i Index,
-    bits: Bits,
-    cancel: &'i Cancel,
-    progress: P,
-}
-
-type Feed<'f> = BlockFeed<FileSource<&'f std::fs::File>>;
-
-impl<P: FnMut(u64)> Evaluation<'_, P> {
-    /// Records are matched on the threads of the pipeline; false when cancelled.
-    fn direct(&mut self, feed: Feed<'_>, matcher: &Matcher<'_>) -> Result<bool, SessionError> {
-        let matching = || {
-            |block: &BlockBuffer| {
-                let passing = block.events().zip(0u32..).filter(|(record, _)| matcher.passes(record, None));
-                passing.map(|(_, at)| at).collect::<Vec<u32>>()
-            }
-        };
-        let outcome = map_blocks(feed, PipelineOptions::default(), matching, |block| {
-            if block.delivered
-                && let Some(first) = self.first_event(&block.summary)
-            {
-                block.payload.into_iter().for_each(|at| self.bits.set(first + u64::from(at)));
-            }
-            Ok::<_, SessionError>(self.step(&block.summary))
-        })?;
-        Ok(outcome.is_some())
-    }
-
-    /// Records are matched in order, once their spans have their places; false when cancelled.
-    fn placed(&mut self, feed: Feed<'_>, matcher: &Matcher<'_>) -> Result<bool, SessionError> {
-        let mut placer = Placer::<(u64, Vec<u8>)>::default();
-        let outcome = map_blocks(
-            feed,
-            PipelineOptions::default(),
-            || copy_events,
-            |block| {
-                if block.delivered
-                    && let Some(first) = self.first_event(&block.summary)
-                {
-                    placer
-                        .push((first, block.payload), |(_, bytes), see| RecordWalk::new(bytes).for_each(see));
-                    self.match_placed(&mut placer, matcher);
-                }
-                Ok::<_, SessionError>(self.step(&block.summary))
-            },
-        )?;
-        placer.finish();
-        self.match_placed(&mut placer, matcher);
-        Ok(outcome.is_some())
-    }
-
-    fn match_placed(&mut self, placer: &mut Placer<(u64, Vec<u8>)>, matcher: &Matcher<'_>) {
-        while let Some(((first, bytes), places)) = placer.pop() {
-            let mut places = places.into_iter();
-            for (record, ordinal) in RecordWalk::new(&bytes).zip(first..) {
-                let place = record.span().and_then(|_| places.next());
-                if matcher.passes(&record, place) {
-                    self.bits.set(ordinal);
-                }
-            }
-        }
-    }
-
-    /// Record number of a block's first event. Of a file that has grown only what was indexed counts.
-    fn first_event(&self, summary: &BlockSummary) -> Option<u64> {
-        let place = self.index.blocks.blocks.get(summary.entry.index as usize)?;
-        Some(place.first_record + u64::from(summary.leading_markers()))
-    }
-
-    fn step(&mut self, summary: &BlockSummary) -> ControlFlow<()> {
-        (self.progress)(summary.entry.end());
-        if self.cancel.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
-fn select_row(index: &Index, row: &Row, bits: &Bits, store: &StoreWriter) -> io::Result<Row> {
+/// The matches of a row, at their places in it.
+fn select_row(
+    index: &Index,
+    at: &RowAt<'_>,
+    found: &Found,
+    store: &StoreWriter,
+    reader: &mut GroupReader,
+    cancel: &Cancel,
+) -> Result<Row, SessionError> {
+    let Row { is_overflow, is_shared, .. } = *at.row;
     let mut writer = RowWriter::default();
-    writer.row =
-        Row { is_overflow: row.is_overflow, is_shared: row.is_shared, is_indexed: true, ..Row::default() };
-    let mut reader = GroupReader::default();
-    for head in &row.groups {
+    writer.row = Row { is_overflow, is_shared, is_indexed: true, ..Row::default() };
+    let groups = at.row.groups.iter().enumerate().filter(|(group, _)| found.may_match(at, *group));
+    for (_, head) in groups {
+        cancel.check()?;
         for (entry, reference) in reader.read(&index.store, head)?.iter().zip(head.first_index..) {
-            if bits.get(entry.reference) {
+            if found.bits.get(entry.reference) {
                 writer.push(Entry { reference, ..*entry }, index.time, store)?;
             }
         }
     }
-    writer.finish(index.time, store)
+    Ok(writer.finish(index.time, store)?)
 }
 
 /// Looks for the matches next to an event.
@@ -418,6 +270,15 @@ pub(super) struct Filters {
 }
 
 impl Filters {
+    /// Lets go of the oldest one; false when there is none.
+    pub(super) fn give_way(&mut self) -> bool {
+        if self.kept.is_empty() {
+            return false;
+        }
+        self.kept.remove(0);
+        true
+    }
+
     fn next_id(&mut self) -> u16 {
         loop {
             self.last_id = self.last_id.wrapping_add(1).max(1);

@@ -18,6 +18,7 @@ mod error;
 mod event;
 mod filter;
 mod links;
+mod matching;
 pub(crate) mod memory;
 mod meta;
 mod resting;
