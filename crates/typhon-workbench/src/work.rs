@@ -75,7 +75,8 @@ impl Pool {
             Ok(outcome) => outcome,
             Err(_) => {
                 let detail = "this took more than 30 s and was given up";
-                Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail))
+                let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail);
+                Err(problem.hint("choose a shorter range of time"))
             }
         }
     }
