@@ -49,13 +49,16 @@ impl TimeBase {
         ns.max(0) as u64
     }
 
-    /// A span of so many nanoseconds has no more ticks than this, wherever it begins.
+    /// Does a timestamp stand for all later ones too, because there are no ticks or no nanoseconds behind it?
+    pub(crate) fn is_last(self, ticks: i64) -> bool {
+        let since_zero = ticks.saturating_sub(self.zero_ticks);
+        [ticks, since_zero].contains(&i64::MAX) || self.ns_of_duration(since_zero) == i64::MAX as u64
+    }
+
+    /// A span of so many nanoseconds has no more ticks than this, wherever it begins, if its end is none of the last
+    /// ([`TimeBase::is_last`]).
     pub(crate) fn most_ticks(self, ns: u64) -> i64 {
         let per_second = i128::from(self.clock.ticks_per_second());
-        // Moments this far off share the last nanosecond.
-        if ns > i64::MAX as u64 / 2 {
-            return i64::MAX;
-        }
         // Either end of a span is rounded down on its own.
         let ticks = (i128::from(ns) + 1) * per_second / NS_PER_SECOND + 1;
         ticks.min(i64::MAX.into()) as i64

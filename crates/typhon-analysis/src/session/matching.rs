@@ -295,9 +295,18 @@ impl OfUnknown {
     fn may_match(&self, is_span: bool, head: &GroupHead) -> bool {
         let reduced = if is_span { &self.spans } else { &self.instants };
         // A span without an end may have any negative duration.
-        let length = Some((i64::MIN, self.time.most_ticks(head.longest_ns)));
+        let length = Some((i64::MIN, self.most_ticks(head)));
         let when = When { start: (head.first_start, head.last_start), length };
         reduced.decide(when, &mut || None) != Some(false)
+    }
+
+    /// No span of a group has more ticks than this. Those that end after all time are shorter on the axis than they are,
+    /// so that the longest one there says nothing.
+    fn most_ticks(&self, head: &GroupHead) -> i64 {
+        match self.time.is_last(head.reach) {
+            true => i64::MAX,
+            false => self.time.most_ticks(head.longest_ns),
+        }
     }
 }
 
