@@ -309,9 +309,25 @@ fn pointer_lines_up_with_the_source() {
 #[test]
 fn nesting_is_limited() {
     assert!(parse(&format!("{}slot=1{}", "(".repeat(64), ")".repeat(64))).is_ok());
-    for deep in ["(".repeat(100_000), "!".repeat(100_000)] {
+    for deep in ["(".repeat(60_000), "!".repeat(60_000)] {
         assert!(parse(&deep).expect_err("too deep").message.contains("nesting"));
     }
+}
+
+#[test]
+fn what_a_filter_may_hold_is_limited() {
+    let many = |term: &str, count| vec![term; count].join(" | ");
+    for (fits, too_much, message) in [
+        (many("slot=1", 1_000), many("slot=1", 1_001), "comparisons"),
+        (many("name~x", 32), many("name~x", 33), "regular expressions"),
+        ("n".repeat(64 << 10), "é".repeat((32 << 10) + 1), "KiB"),
+    ] {
+        assert!(parse(&fits).is_ok(), "{message}");
+        let refused = parse(&too_much).expect_err("too much");
+        assert!(refused.message.contains(message) && refused.pointer().len() < 100_000, "{refused}");
+    }
+    // Each of them would take a mebibyte.
+    assert!(parse(&many(r"name~\w{60}", 80_000)).is_err());
 }
 
 /// Filters that are valid by construction.

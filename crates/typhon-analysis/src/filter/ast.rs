@@ -22,6 +22,11 @@ impl Filter {
     pub fn needs_places(&self) -> bool {
         self.root.mentions(&|key| matches!(key, Key::SelfTime | Key::Depth))
     }
+
+    /// How many comparisons it holds; at least 1.
+    pub(crate) fn terms(&self) -> usize {
+        self.root.terms()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +45,14 @@ impl Expr {
             Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.mentions(wanted)),
             Self::Not(part) => part.mentions(wanted),
             Self::Term(term) => wanted(&term.key),
+        }
+    }
+
+    fn terms(&self) -> usize {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::terms).sum(),
+            Self::Not(part) => part.terms(),
+            Self::Term(_) => 1,
         }
     }
 }

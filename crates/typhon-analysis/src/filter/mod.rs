@@ -17,7 +17,8 @@
 //! that into a match. So `dur!=5us` selects spans only, `!dur=5us` also instants.
 //!
 //! **Invariants**
-//! - [`parse`] never panics, and its time and memory are linear in the text; nesting is limited.
+//! - [`parse`] never panics, and its time and memory are linear in the text. The text, its comparisons, its regular
+//!   expressions and its nesting are limited: what a filter is matched with takes a time of its size for each record.
 //! - Matching takes linear time in the text of the record: globs and the regular expressions do not backtrack over
 //!   more than one star.
 //! - Printing a filter and parsing it again gives the same filter.

@@ -11,6 +11,12 @@ use typhon_trace::registry;
 
 /// Parentheses and negations may nest this deep.
 const NESTING_MAX: usize = 64;
+/// Bytes of a filter. Nobody types as much, and a search keeps a filter's terms for every name of a recording.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+/// Comparisons in a filter.
+const TERMS_MAX: usize = 1_000;
+/// Regular expressions in a filter: a few characters can stand for one that takes a mebibyte.
+const REGEXES_MAX: usize = 32;
 
 /// Words that other languages join terms with. Alone they would search for themselves, which nobody means.
 const FOREIGN_OPERATORS: &[(&str, &str)] = &[
@@ -22,7 +28,11 @@ const FOREIGN_OPERATORS: &[(&str, &str)] = &[
 ];
 
 pub(crate) fn parse(text: &str) -> Result<Filter, FilterError> {
-    let mut parser = Parser { lexer: Lexer::new(text), depth: 0 };
+    if text.len() > TEXT_BYTES_MAX {
+        let at = text.floor_char_boundary(TEXT_BYTES_MAX);
+        return Err(FilterError::spanning(text, at, at, format!("more than {} KiB", TEXT_BYTES_MAX >> 10)));
+    }
+    let mut parser = Parser { lexer: Lexer::new(text), depth: 0, terms: 0, regexes: 0 };
     let root = parser.alternatives()?;
     match parser.lexer.peek() {
         None => Ok(Filter { root }),
@@ -33,6 +43,9 @@ pub(crate) fn parse(text: &str) -> Result<Filter, FilterError> {
 struct Parser<'a> {
     lexer: Lexer<'a>,
     depth: usize,
+    /// Seen so far.
+    terms: usize,
+    regexes: usize,
 }
 
 impl Parser<'_> {
@@ -82,7 +95,27 @@ impl Parser<'_> {
                 })
             }
             None | Some('|' | ')') => Err(self.lexer.error_here("a term is missing here")),
-            Some(_) => self.term().map(Expr::Term),
+            Some(_) => {
+                self.count_term()?;
+                self.term().map(Expr::Term)
+            }
+        }
+    }
+
+    fn count_term(&mut self) -> Result<(), FilterError> {
+        self.terms += 1;
+        match self.terms > TERMS_MAX {
+            true => Err(self.lexer.error_here(format!("more than {TERMS_MAX} comparisons"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts a regular expression before it is made.
+    fn count_regex(&mut self, op: Op, place: Place) -> Result<(), FilterError> {
+        self.regexes += usize::from(op == Op::Match);
+        match self.regexes > REGEXES_MAX {
+            true => Err(self.lexer.error(place, format!("more than {REGEXES_MAX} regular expressions"))),
+            false => Ok(()),
         }
     }
 
@@ -115,6 +148,7 @@ impl Parser<'_> {
             self.lexer.error(place, unknown.message).suggest(unknown.nearest.as_deref())
         })?;
         let (literal, value_place) = self.lexer.value()?;
+        self.count_regex(op, value_place)?;
         let compiler = Compiler { lexer: &self.lexer, key_place: place, value_place };
         let test = compiler.test(&key, op, &literal)?;
         Ok(Term { key, op, literal, test })

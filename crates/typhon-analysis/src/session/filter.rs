@@ -83,6 +83,8 @@ impl Session {
         let found = self.shared.find(&index, &filter, cancel, &mut progress)?;
         let count = found.bits.count();
         let filtered = self.shared.select(&index, found, count, cancel, &mut progress)?;
+        // Nobody would know its id.
+        cancel.check()?;
         let mut filters = self.shared.filters();
         let id = filters.next_id();
         if filters.kept.len() == MAX_FILTERS {

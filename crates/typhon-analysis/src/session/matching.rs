@@ -189,7 +189,7 @@ impl Shared {
             for head in part.groups {
                 cancel.check()?;
                 let is_worth_reading = found.rest.may_match(part.row.is_some(), head);
-                may_match.push(is_worth_reading && decider.group(part, head, &found.bits, open)?);
+                may_match.push(is_worth_reading && decider.group(part, head, &found.bits, open, cancel)?);
             }
             Ok::<_, SessionError>(may_match)
         };
@@ -362,6 +362,10 @@ impl<'i> Open<'i> {
     }
 }
 
+/// Comparisons of reduced filters that a thread of ours keeps, about 100 bytes each. A recording may have 65,535 names and a
+/// filter a thousand comparisons.
+const REDUCED_TERMS_MAX: usize = 1 << 17;
+
 /// Decides about entries, with what is left of the filter for each name of a thread.
 struct Decider<'m> {
     matcher: &'m Matcher<'m>,
@@ -372,6 +376,8 @@ struct Decider<'m> {
     /// By name: place in `reduced`, from 1 on; 0 for what was not met yet.
     by_name: Vec<u32>,
     reduced: Vec<Reduced>,
+    /// How many of those are kept.
+    reduced_max: usize,
     ticks: TickCursor<'m>,
     /// Records of the block that was marked last.
     marked: Range<u64>,
@@ -387,6 +393,7 @@ impl<'m> Decider<'m> {
             // Names beyond the limit share the last place.
             by_name: vec![0; matcher.index.names.list().len() + 1],
             reduced: Vec::new(),
+            reduced_max: REDUCED_TERMS_MAX / matcher.filter.terms(),
             ticks: TickCursor::new(&matcher.index.survey.ticks),
             marked: 0..0,
         }
@@ -399,17 +406,24 @@ impl<'m> Decider<'m> {
         head: &GroupHead,
         bits: &Bits,
         open: &Open<'_>,
+        cancel: &Cancel,
     ) -> Result<bool, SessionError> {
         let of = (part.lane, part.row.is_some());
         if self.of.replace(of) != Some(of) {
             self.by_name.fill(0);
             self.reduced.clear();
         }
-        let Self { matcher, axis, reader, by_name, reduced, ticks, marked, .. } = self;
+        let Self { matcher, axis, reader, by_name, reduced, reduced_max, ticks, marked, .. } = self;
         let mut may_match = false;
         for entry in reader.read(&matcher.index.store, head)? {
             let name = usize::from(entry.name).min(by_name.len() - 1);
             if by_name[name] == 0 {
+                // A large filter takes a while for each of many names.
+                cancel.check()?;
+                if reduced.len() == *reduced_max {
+                    by_name.fill(0);
+                    reduced.clear();
+                }
                 let common = matcher.common(part, entry.name);
                 reduced.push(matcher.filter.reduce(&common, *axis));
                 by_name[name] = reduced.len() as u32;
