@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use typhon_analysis::session::{Cancel, SessionError};
@@ -96,7 +96,7 @@ struct Connection {
     out: mpsc::UnboundedSender<Outgoing>,
     answers: Arc<Semaphore>,
     views: HashMap<u16, View>,
-    filters: HashMap<u32, (u32, Cancel)>,
+    filters: HashMap<u32, Evaluated>,
     tasks: JoinSet<Done>,
 }
 
@@ -199,7 +199,7 @@ impl Connection {
             }
         }
         self.views.values_mut().for_each(View::cancel);
-        self.filters.values().for_each(|(_, cancel)| cancel.cancel());
+        self.filters.values_mut().for_each(Evaluated::call_off);
     }
 
     fn welcome(&self) -> Value {
@@ -253,9 +253,7 @@ impl Connection {
                 Ok(())
             }
             FromPage::CancelFilter { request_id } => {
-                if let Some((_, cancel)) = self.filters.get(&request_id) {
-                    cancel.cancel();
-                }
+                self.filters.get_mut(&request_id).into_iter().for_each(Evaluated::call_off);
                 Ok(())
             }
         }
@@ -334,7 +332,8 @@ impl Connection {
 
     fn filter(&mut self, request_id: u32, session: &str, filter: String) {
         let found = self.app.session(session).and_then(|opened| {
-            if self.filters.len() >= FILTERS_MAX || self.filters.contains_key(&request_id) {
+            let wanted = self.filters.values().filter(|filter| filter.wanted.is_some()).count();
+            if wanted >= FILTERS_MAX || self.filters.contains_key(&request_id) {
                 return Err(Problem::bad_request("this many filters are being evaluated already"));
             }
             Ok(opened)
@@ -344,9 +343,9 @@ impl Connection {
             Err(problem) => return self.tell(filter_failed(request_id, &problem)),
         };
         let id = opened.id;
-        self.filters.values().filter(|(of, _)| *of == id).for_each(|(_, older)| older.cancel());
-        let cancel = Cancel::new();
-        self.filters.insert(request_id, (id, cancel.clone()));
+        self.filters.values_mut().filter(|older| older.session == id).for_each(Evaluated::call_off);
+        let (wanted, called_off) = oneshot::channel::<()>();
+        self.filters.insert(request_id, Evaluated { session: id, wanted: Some(wanted) });
         let (app, out) = (self.app.clone(), self.out.clone());
         self.tasks.spawn(async move {
             let progress = Progress {
@@ -355,12 +354,18 @@ impl Connection {
                 out: out.clone(),
                 told: Instant::now(),
             };
-            let work = app.pool.run_with(Weight::Heavy, cancel, move |cancel| {
+            let work = app.pool.run_with(Weight::Heavy, Cancel::new(), move |cancel| {
                 let mut progress = progress;
                 let found = opened.session.add_filter(&filter, cancel, |done| progress.update(done));
                 opened.noticing(found.map_err(Problem::from))
             });
-            let message = match work.await {
+            // What is not wanted any more does not wait for room either.
+            let found = tokio::select! {
+                biased;
+                found = work => found,
+                _ = called_off => Err(Problem::cancelled()),
+            };
+            let message = match found {
                 Ok(found) => text(&json!({
                     "type": "filterReady",
                     "requestId": request_id,
@@ -373,6 +378,19 @@ impl Connection {
             let _ = out.send(Outgoing { message, of: None, _answer: None });
             Done::Filter { request_id }
         });
+    }
+}
+
+/// A filter that is being evaluated.
+struct Evaluated {
+    session: u32,
+    /// Gone when it is not wanted any more.
+    wanted: Option<oneshot::Sender<()>>,
+}
+
+impl Evaluated {
+    fn call_off(&mut self) {
+        self.wanted = None;
     }
 }
 

@@ -8,6 +8,8 @@ use common::{Running, eventually, heard, say};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tungstenite::{Message, WebSocket};
 use typhon_analysis::tile::{CONTENT_SPANS, CONTENT_TICKS, LaneRows, TileRequest};
 
@@ -202,4 +204,95 @@ fn pages_that_read_nothing_keep_nobody_from_reading() {
     assert!(answer.body.len() > 32);
     drop(stuck);
     server.end();
+}
+
+#[test]
+fn filters_beyond_measure_are_refused_at_once() {
+    let server = Running::with(&[ANTHILL]);
+    let mut socket = server.socket();
+    let many = |term: &str, count: usize| vec![term; count].join("|");
+    for (what, filter) in [
+        ("a million parentheses", "(".repeat(1_000_000)),
+        ("a thousand parentheses", "(".repeat(1_000)),
+        ("a million negations", "!".repeat(1_000_000)),
+        ("more regular expressions than memory", many(r"name~\w{60}", 80_000)),
+        ("as many within the limit of bytes", many(r"name~\w{60}", 5_000)),
+        ("a hundred thousand times", many("ts>1us", 100_000)),
+        ("a thousand and one times", many("ts>1us", 1_001)),
+        ("a long needle", "n".repeat(1_000_000)),
+        ("a long key", format!("{}=1", "n".repeat(60_000))),
+        ("a regular expression without end", format!("name~{}", "(a{1000}".repeat(60))),
+    ] {
+        let body = json!({ "text": filter }).to_string();
+        for path in ["/sessions/1/filters", "/sessions/1/filters/check"] {
+            let started = Instant::now();
+            let answer = server.send("POST", path, body.as_bytes());
+            assert_eq!((answer.status, answer.json()["code"].as_str()), (400, Some("filter")), "{what}");
+            assert!(started.elapsed() < Duration::from_secs(10), "{what}: {:?}", started.elapsed());
+        }
+        say(&mut socket, &json!({ "type": "filter", "requestId": 1, "session": "1", "text": filter }));
+        assert_eq!(heard(&mut socket, "filterFailed")["problem"]["code"], "filter", "{what}");
+    }
+}
+
+#[test]
+fn a_thousand_searches_at_a_time_have_answers_or_are_given_up() {
+    let server = Running::with(&[ANTHILL]);
+    let texts = ["dur>1ms", "kind=SchedulerChunk slot=1", "tick=20..30", "field.systemIdx=1", "(", "n~"];
+    let searched = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for client in 0..100 {
+            let (server, searched) = (&server, &searched);
+            scope.spawn(move || {
+                for at in 0..10 {
+                    let text = texts[(client + at) % texts.len()];
+                    let body = json!({ "text": text }).to_string();
+                    if client % 4 == 0 {
+                        // Nobody waits for the answer.
+                        let head = format!(
+                            "POST /api/v1/sessions/1/filters HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n",
+                            server.port
+                        );
+                        let bearer = format!("Authorization: Bearer {}\r\n", server.token);
+                        let length = body.len();
+                        let request = format!("{head}{bearer}Content-Length: {length}\r\n\r\n{body}");
+                        let _ = server.connect().write_all(request.as_bytes());
+                        continue;
+                    }
+                    let answer = server.send("POST", "/sessions/1/filters", body.as_bytes());
+                    assert!(matches!(answer.status, 201 | 400 | 503), "{text}: {}", answer.status);
+                    searched.fetch_add(usize::from(answer.status == 201), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert!(searched.into_inner() > 0);
+    let last = eventually("a search", || {
+        let answer = server.send("POST", "/sessions/1/filters", br#"{"text":"dur>1ms"}"#);
+        (answer.status == 201).then_some(answer)
+    });
+    let id = &last.json()["filterId"];
+    assert_eq!(server.get(&format!("/sessions/1/search?filter={id}&count=1")).status, 200);
+    server.end();
+}
+
+#[test]
+fn searches_that_are_called_off_make_room_for_the_next() {
+    let server = Running::with(&[ANTHILL]);
+    let mut socket = server.socket();
+    for round in 1..=300u32 {
+        let text = format!("self>{round}us name~o");
+        say(&mut socket, &json!({ "type": "filter", "requestId": round, "session": "1", "text": text }));
+        match round % 3 {
+            0 => say(&mut socket, &json!({ "type": "cancelFilter", "requestId": round })),
+            // In the midst of it.
+            1 if round % 50 == 1 => {
+                drop(socket);
+                socket = server.socket();
+            }
+            _ => {}
+        }
+    }
+    say(&mut socket, &json!({ "type": "filter", "requestId": 1_000, "session": "1", "text": "dur>1ms" }));
+    while heard(&mut socket, "filterReady")["requestId"] != 1_000 {}
 }
