@@ -400,6 +400,48 @@ mod tests {
         }
     }
 
+    /// A sorter that goes on writing to a file that takes nothing, as if the disk were full.
+    fn on_a_full_disk() -> Sorter {
+        let file = tempfile::NamedTempFile::new().expect("made");
+        let read_only = std::fs::File::open(file.path()).expect("opens");
+        let spill = StoreWriter::to_file(read_only, 0).expect("begins");
+        let writing = thread::spawn(move || Ok(Written { spill, runs: BTreeMap::new() }));
+        writing_with(writing)
+    }
+
+    fn writing_with(writing: JoinHandle<io::Result<Written>>) -> Sorter {
+        let mut sorter = Sorter::new(0);
+        sorter.writing = Some(writing);
+        sorter
+    }
+
+    fn random_items(count: u32) -> impl ExactSizeIterator<Item = Item> {
+        let item = |ordinal: u32| {
+            let any = u64::from(ordinal).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let (start, length) = (any as i64, (any >> 1) as i64);
+            Item { start, length, span_id: any, ordinal: ordinal.into(), name: 0, flags: 0 }
+        };
+        (0..count).map(item)
+    }
+
+    #[test]
+    fn a_disk_that_is_full_is_told_at_a_later_run_or_at_the_end() {
+        let mut sorter = on_a_full_disk();
+        let mut runs = (0..100).map(|_| sorter.extend(Key::Spans(1), random_items(2_000)));
+        assert!(runs.any(|written| written.is_err()));
+        drop(sorter);
+        // Less than what is held back on its way to the file.
+        let mut sorter = on_a_full_disk();
+        sorter.extend(Key::Spans(1), random_items(2_000)).expect("held back");
+        assert!(sorter.finish().is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "of a run")]
+    fn a_panic_while_a_run_is_written_goes_on_in_the_caller() {
+        let _ = writing_with(thread::spawn(|| panic!("of a run"))).finish();
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
