@@ -205,7 +205,10 @@ fn any_record() -> impl Strategy<Value = Vec<u8>> {
     // Shorter than the header of a span.
     let short = (0u8..3, moment(), prop::collection::vec(any::<u8>(), 0..24))
         .prop_map(|(slot, start, rest)| raw(id::BTREE_INSERT, slot, start, &rest));
-    prop_oneof![12 => event, 1 => info, 1 => short]
+    let mark = (0u8..3, moment(), 0i32..3).prop_map(|(slot, start, name)| {
+        raw(id::INSTANT, slot, start, &[name.to_le_bytes(), [0; 4]].concat())
+    });
+    prop_oneof![12 => event, 1 => mark, 1 => info, 1 => short]
 }
 
 fn harm() -> impl Strategy<Value = Harm> {
