@@ -1,6 +1,7 @@
 //! How a log is set up.
 
 use crate::LogError;
+use crate::format::{BLOCK_ALIGNMENT, BLOCK_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use std::time::Duration;
 
 /// How a block becomes durable.
@@ -27,7 +28,8 @@ pub struct Options {
     pub block_bytes: u64,
     /// Oldest age of a frame of [`Log::group`](crate::Log::group) before it is written.
     pub group_interval: Duration,
-    /// The total length of all segments, beyond which appends are refused until some were reclaimed.
+    /// The total length of all segments, beyond which appends are refused until some were reclaimed: room for at least
+    /// two, also of those that the largest frames get.
     pub max_bytes: u64,
     /// How blocks become durable.
     pub sync: SyncMode,
@@ -77,11 +79,19 @@ impl Options {
         }
     }
 
+    /// Length of a segment with room for a block of so many bytes of frames.
+    pub(crate) fn segment_bytes_for(&self, frames_bytes: u64) -> u64 {
+        let block_bytes = (BLOCK_HEADER_BYTES as u64 + frames_bytes).next_multiple_of(BLOCK_ALIGNMENT);
+        (SEGMENT_HEADER_BYTES + block_bytes).max(self.segment_bytes)
+    }
+
     /// Checks everything.
     ///
     /// # Errors
     /// All faults at once.
     pub(crate) fn validate(&self) -> Result<(), LogError> {
+        // The newest segment is never reclaimed: beside the longest one there must be room for another.
+        let max_bytes_least = self.segment_bytes_for(self.ring_bytes / 2).saturating_mul(2);
         let rules = [
             (
                 self.ring_bytes.is_power_of_two() && (4 << 10..=512 << 20).contains(&self.ring_bytes),
@@ -100,8 +110,11 @@ impl Options {
             ),
             (!self.group_interval.is_zero(), "group_interval is zero".to_owned()),
             (
-                self.max_bytes >= self.segment_bytes.saturating_mul(2),
-                format!("max_bytes is {}, less than two segments", self.max_bytes),
+                self.max_bytes >= max_bytes_least,
+                format!(
+                    "max_bytes is {}, less than two segments with room for the largest frame, {max_bytes_least}",
+                    self.max_bytes
+                ),
             ),
             (
                 self.waiters_write || self.writer_thread,

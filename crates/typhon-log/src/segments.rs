@@ -59,8 +59,7 @@ impl Maker {
     /// Makes a segment that is durable with its name when this returns, and room for a block of so many bytes of
     /// frames.
     pub(crate) fn make(&self, id: u64, first_lsn: u64, frames_bytes: u64) -> Result<Active, LogError> {
-        let block_bytes = (BLOCK_HEADER_BYTES as u64 + frames_bytes).next_multiple_of(4096);
-        let size_bytes = (SEGMENT_HEADER_BYTES + block_bytes).max(self.options.segment_bytes);
+        let size_bytes = self.options.segment_bytes_for(frames_bytes);
         let spare = match self.spares.take(size_bytes) {
             Some(spare) => spare,
             None => self.spares.create(&self.place, size_bytes)?,
@@ -123,9 +122,12 @@ impl Segments {
     pub(crate) fn rotate(&mut self, lsn: u64, frames_bytes: u64) -> Result<(), LogError> {
         let used = self.total_bytes() - self.maker.spares.total_bytes();
         let limit = self.maker.options.max_bytes;
-        if used + self.maker.options.segment_bytes > limit {
+        let more = self.maker.options.segment_bytes_for(frames_bytes);
+        if used + more > limit {
             return Err(LogError::Full {
-                reason: format!("segments take {used} of at most {limit} bytes"),
+                reason: format!(
+                    "segments take {used} of at most {limit} bytes, and the next one needs {more}"
+                ),
                 remedy: "a checkpoint reclaims them, or raise `max_bytes`",
             });
         }

@@ -214,7 +214,8 @@ fn a_full_disk_stops_appends_until_there_is_room_and_fails_nothing() {
 
 #[test]
 fn a_log_that_has_reached_its_size_asks_for_a_checkpoint() {
-    let options = Options { segment_bytes: 8 << 10, max_bytes: 24 << 10, ..Options::small() };
+    let options =
+        Options { ring_bytes: 8 << 10, segment_bytes: 8 << 10, max_bytes: 24 << 10, ..Options::small() };
     let (_, log) = simulated(options);
     let commit = |byte: u8| log.commit(&Draft::commit(&[byte; 3000]), within_a_minute());
     let error = (0..4).find_map(|byte| commit(byte).err()).unwrap();
@@ -227,12 +228,41 @@ fn a_log_that_has_reached_its_size_asks_for_a_checkpoint() {
     commit(9).unwrap();
 }
 
+/// The segment of a large frame is longer than others. It must neither be more than the log may have, nor take so much that
+/// no checkpoint makes room for another.
+#[test]
+fn large_frames_keep_to_the_size_of_the_log_and_do_not_end_it() {
+    let large = 32_768 - 32;
+    let least = 2 * (4096 + 36_864);
+    let options = Options { segment_bytes: 8 << 10, max_bytes: least, ..Options::small() };
+    let (_, log) = simulated(options.clone());
+    for bytes in [large, 100, large, large, 100, 3000, large] {
+        let draft = vec![1; bytes];
+        let appended = log.append(&Draft::commit(&draft), within_a_minute()).unwrap();
+        while let Err(error) = log.wait_durable(appended.lsn, within_a_minute()) {
+            assert!(matches!(error, LogError::Full { .. }), "{error}");
+            assert!(log.checkpoint(log.watermarks().durable, b"").unwrap() > 0, "{error}");
+        }
+        // And one file that is kept to become a segment.
+        assert!(log.size_bytes() <= least + (8 << 10), "{} bytes", log.size_bytes());
+    }
+    let one = Options { max_bytes: least - 1, ..options };
+    let error =
+        Store::open(Arc::new(SimIo::new(1)), Path::new("/db"), one, b"").expect_err("less than two segments");
+    assert!(error.to_string().contains("81920"), "{error}");
+}
+
 #[test]
 fn a_segment_that_cannot_be_removed_is_named_and_the_room_of_others_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("log");
-    let options =
-        Options { segment_bytes: 8 << 10, max_bytes: 48 << 10, writer_thread: true, ..Options::small() };
+    let options = Options {
+        ring_bytes: 32 << 10,
+        segment_bytes: 8 << 10,
+        max_bytes: 48 << 10,
+        writer_thread: true,
+        ..Options::small()
+    };
     let log = Store::open(Arc::new(PoolIo::new()), &directory, options, b"").unwrap().start(b"").unwrap();
     let is_durable = |bytes: &usize| {
         let timeout = Deadline::from_timeout(Duration::from_millis(200));
