@@ -342,7 +342,11 @@ impl Shared {
             let has_room = self.driven.stream.try_reserve(bytes, class)
                 || (self.driven.try_step() == Some(Step::Wrote)
                     && self.driven.stream.try_reserve(bytes, class));
-            self.ring();
+            if self.options.waiters_write {
+                self.ring();
+            } else if !has_room {
+                self.ask_for_flush();
+            }
             has_room.then_some(Ok(()))
         });
         let waited = start.elapsed();

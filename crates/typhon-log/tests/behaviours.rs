@@ -172,6 +172,20 @@ fn every_group_is_written_by_itself() {
     }
 }
 
+/// Less than half the ring is full, nobody waits for that to be durable, and the rest is held: only writing makes room for
+/// a fence, which waits for nobody who holds space.
+#[test]
+fn a_fence_that_needs_room_has_it_made() {
+    for (waiters_write, writer_thread) in [(true, false), (true, true), (false, true)] {
+        let options = Options { ring_bytes: 4096, waiters_write, writer_thread, ..Options::small() };
+        let log = start(&SimIo::new(1), options);
+        log.append(&Draft::commit(&[1; 1900]), Deadline::INFINITE).unwrap();
+        let _held = log.reserve(2048, Deadline::INFINITE).unwrap();
+        let fence = log.reserve_fence(2048, Deadline::from_timeout(Duration::from_secs(10)));
+        assert!(fence.is_ok(), "{waiters_write} {writer_thread}: {fence:?}");
+    }
+}
+
 /// Nobody waits, flushes or groups.
 #[test]
 fn half_a_full_ring_is_written_by_itself() {
