@@ -215,26 +215,22 @@ impl<W: Drive> Driven<W> {
         if turn == Turn::Served {
             return Next::Look;
         }
-        let has_called = waiters.leave(&ticket);
-        match self.settled(position) {
-            Some(result) => {
-                if has_called {
-                    // Others rely on this thread to write.
-                    waiters.call();
-                }
-                Next::Return(result)
-            }
+        let was_called = waiters.leave(&ticket);
+        let next = match self.settled(position) {
+            Some(result) => Next::Return(result),
             None if ticket.has_alarm() && turn == Turn::Expired => Next::Write,
             None if turn == Turn::Called => Next::Look,
             None => {
-                if has_called {
-                    waiters.call();
-                }
                 // Nobody waits for it any more; it is still to be written soon.
                 ring();
                 Next::Return(Err(NotDurable::Expired))
             }
+        };
+        if was_called && matches!(next, Next::Return(_)) {
+            // Others rely on this thread to write.
+            waiters.call();
         }
+        next
     }
 
     /// Gives a place back. If this thread was called meanwhile, to write next, somebody else is.
