@@ -48,6 +48,8 @@ const PROMISES: &[Promise] = &[
             "refusals::b34_a_frame_larger_than_half_the_ring_is_refused_at_once",
             "refusals::t19_back_pressure_says_how_long_it_waited",
             "loom::s4_who_waits_for_space_is_woken",
+            "loom::s4_who_waits_for_space_finds_the_writer_free",
+            "behaviours::a_fence_that_needs_room_has_it_made",
         ],
     ),
     (
@@ -124,6 +126,8 @@ const PROMISES: &[Promise] = &[
             "loom::s4_whoever_gives_the_writer_back_wakes_the_next",
             "loom::s4_space_comes_back_whole",
             "loom::s4_who_waits_for_space_is_woken",
+            "loom::s4_who_waits_for_space_finds_the_writer_free",
+            "loom::s4_who_is_served_finds_it_durable",
         ],
     ),
     (

@@ -64,8 +64,6 @@ pub(crate) struct Driven<W> {
 pub(crate) struct Held<'a, W> {
     guard: Option<MutexGuard<'a, W>>,
     stream: &'a Stream,
-    /// Nothing was done: whoever waits for room has nothing to look for.
-    was_idle: bool,
     /// There was no room on disk, and the background thread tries again: whoever were called now would find the same,
     /// and call the next.
     is_put_off: bool,
@@ -101,9 +99,7 @@ impl<W> Drop for Held<'_, W> {
         if !self.is_put_off && !planted(Fault::NoBaton) {
             self.stream.waiters.call();
         }
-        if !self.was_idle {
-            self.stream.made_room();
-        }
+        self.stream.writer_is_free();
     }
 }
 
@@ -119,7 +115,7 @@ impl<W: Drive> Driven<W> {
 
     fn held<'a>(&'a self, guard: MutexGuard<'a, W>) -> Held<'a, W> {
         let was_panicking = std::thread::panicking();
-        Held { guard: Some(guard), stream: &self.stream, was_idle: false, is_put_off: false, was_panicking }
+        Held { guard: Some(guard), stream: &self.stream, is_put_off: false, was_panicking }
     }
 
     /// The writer, if it is free.
@@ -134,17 +130,18 @@ impl<W: Drive> Driven<W> {
         }
         let mut writer = self.try_hold()?;
         let step = writer.step(&self.stream);
-        writer.was_idle = step == Step::Idle;
         writer.is_put_off = step == Step::Full && self.is_helped;
         Some(step)
     }
 
-    /// Everything that is published, written by this thread as soon as nobody else writes.
-    pub(crate) fn write_all(&self) {
+    /// Everything that is appended so far, written by this thread as soon as nobody else writes. What comes meanwhile is
+    /// for others to write, or, where nobody else may, for this thread as well.
+    pub(crate) fn write_appended(&self) {
+        let end = if self.waiters_write { self.stream.next().position } else { u64::MAX };
         let mut writer = self.hold();
         let last = loop {
             match writer.step(&self.stream) {
-                Step::Wrote => self.stream.waiters.wake_served(),
+                Step::Wrote if self.stream.durable() < end => self.stream.waiters.wake_served(),
                 last => break last,
             }
         };

@@ -11,10 +11,9 @@ pub(crate) fn register(shared: &Arc<Shared>) -> Registration {
     gauges::register(move |readings: &mut Readings| {
         let Some(shared) = shared.upgrade() else { return };
         let stream = &shared.driven.stream;
-        let freed = stream.freed();
         let in_flight = shared.told.frames_in_flight.load(Ordering::Relaxed);
         let groups = shared.told.groups.load(Ordering::Relaxed);
-        readings.set(0x0300, GaugeValue::U64Bytes(stream.next().position.saturating_sub(freed)));
+        readings.set(0x0300, GaugeValue::U64Bytes(stream.claimed_bytes()));
         readings.set(0x0301, GaugeValue::U64Bytes(stream.capacity()));
         readings.set(0x0302, GaugeValue::U32Count(in_flight));
         readings.set(0x0303, GaugeValue::U32Count(u32::from(in_flight > 0)));

@@ -288,7 +288,7 @@ impl Drop for Log {
             // A panic of the thread has been reported where it happened.
             let _ = thread.join();
         } else if !std::thread::panicking() {
-            self.shared.driven.write_all();
+            self.shared.driven.write_appended();
         }
     }
 }
@@ -310,7 +310,7 @@ impl Shared {
         }
         if !self.has_thread && self.told.full().is_some() {
             // Nobody else would find out that there is room again.
-            self.driven.write_all();
+            self.driven.write_appended();
         }
         self.refusal()?;
         let bytes = bytes.next_multiple_of(8);
@@ -375,7 +375,7 @@ impl Shared {
     /// Half a ring is enough for a group (06 B-24 c).
     fn after_append(&self) {
         let stream = &self.driven.stream;
-        if self.has_thread && stream.next().position - stream.freed() >= stream.capacity() / 2 {
+        if self.has_thread && stream.claimed_bytes() >= stream.capacity() / 2 {
             self.ask_for_flush();
         }
     }
@@ -393,7 +393,7 @@ impl Shared {
         if self.has_thread {
             self.ask_for_flush();
         } else {
-            self.driven.write_all();
+            self.driven.write_appended();
         }
     }
 
@@ -444,7 +444,7 @@ impl Shared {
             let is_closing = self.is_closing.load(Ordering::Acquire);
             let wants_flush = self.flush_wanted.swap(false, Ordering::AcqRel);
             if is_closing || wants_flush || self.group_is_due() {
-                self.driven.write_all();
+                self.driven.write_appended();
             }
             if is_closing {
                 return;

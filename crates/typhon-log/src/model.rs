@@ -5,6 +5,7 @@ use crate::drive::{Drive, Driven, Step};
 use crate::format::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use crate::group::GroupTimer;
 use crate::stream::{Class, Cursor, Stream};
+use crate::waiters::Turn;
 use std::sync::Arc;
 use std::time::Duration;
 use typhon_sync::Deadline;
@@ -111,6 +112,21 @@ impl Model {
         assert!(self.driven.stream.durable() >= position);
     }
 
+    /// Waits once, without looking again whether the position is durable: it is when the thread is served.
+    pub fn wait_once(&self, position: u64) {
+        let stream = &self.driven.stream;
+        let ticket = stream.waiters.register(position);
+        if stream.durable() < position && ticket.park(Deadline::INFINITE) == Turn::Served {
+            assert!(stream.durable() >= position, "served, and not durable");
+        }
+    }
+
+    /// What the ring is said to hold fits into it.
+    pub fn measure(&self) {
+        let stream = &self.driven.stream;
+        assert!(stream.claimed_bytes() <= stream.capacity(), "more than the ring holds");
+    }
+
     /// One step of the writer, if it is free.
     pub fn step(&self) {
         let _ = self.driven.try_step();
@@ -124,7 +140,7 @@ impl Model {
     /// Writes the group that is open, if one is.
     pub fn write_group(&self) {
         if self.group.close(0) {
-            self.driven.write_all();
+            self.driven.write_appended();
         }
     }
 

@@ -102,6 +102,16 @@ impl Stream {
         self.freed.load(Ordering::Acquire)
     }
 
+    /// Bytes that are claimed and not drained.
+    pub(crate) fn claimed_bytes(&self) -> u64 {
+        if planted(Fault::FreedReadLate) {
+            return self.next().position.wrapping_sub(self.freed());
+        }
+        // In this order: a claim that is read later is not behind what was freed before.
+        let freed = self.freed();
+        self.next().position - freed
+    }
+
     pub(crate) fn failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
@@ -200,8 +210,14 @@ impl Stream {
     /// Everything before a position is durable: whoever waited for that is served, and to be woken when the writer is
     /// free, or before it does something else. They and the calling thread are expected back within a time.
     pub(crate) fn acknowledge(&self, position: u64, gather: Duration) {
-        self.durable.store(position, Ordering::Release);
+        let is_late = planted(Fault::DurableAfterMark);
+        if !is_late {
+            self.durable.store(position, Ordering::Release);
+        }
         self.waiters.release(position, gather);
+        if is_late {
+            self.durable.store(position, Ordering::Release);
+        }
     }
 
     /// Nothing more will become durable: wakes everybody.
@@ -212,6 +228,18 @@ impl Stream {
     }
 
     // ---- waiting for space
+
+    /// The writer was given back. Whoever waits for space found it taken, perhaps, and is to look again if there are
+    /// frames whose space it can free; without any, the space is others' to give back.
+    pub(crate) fn writer_is_free(&self) {
+        // With the ones in `append` and in `wait_for_room`: either the frame and whoever waits are seen here, or
+        // whoever waits sees the writer free.
+        fence(Ordering::SeqCst);
+        let waits = self.room_waiters.load(Ordering::Relaxed) > 0 && !planted(Fault::FreedUntold);
+        if waits && self.claimed_bytes() > 0 {
+            self.wake_for_room();
+        }
+    }
 
     /// Something may have made room.
     pub(crate) fn made_room(&self) {

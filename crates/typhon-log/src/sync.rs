@@ -97,8 +97,14 @@ pub enum Fault {
     AwaitBlind,
     /// Nobody looks whether somebody waits for space.
     SpaceBlind,
+    /// Whoever waits for space and found the writer taken is not told that it is free.
+    FreedUntold,
     /// Threads that sleep are woken before the word on which they sleep says that they are served.
     WakeBeforeMark,
+    /// How much the ring holds is reckoned from what was claimed before and freed after.
+    FreedReadLate,
+    /// Threads are told that they are served before their position is durable to whoever looks.
+    DurableAfterMark,
     /// A group is closed without a fence before its frames are looked for.
     GroupUnfenced,
 }

@@ -113,6 +113,42 @@ fn s4_who_waits_for_space_is_woken() {
     });
 }
 
+/// A ring for one frame, and a third thread that looks for something to write and leaves: who found the writer taken then
+/// is told that it is free.
+#[test]
+fn s4_who_waits_for_space_finds_the_writer_free() {
+    holds_and_finds(2, &[Fault::FreedUntold], || {
+        let two: fn(&Model) = |model| {
+            model.append(1);
+            model.wait(model.append(2));
+        };
+        beside(Model::new(64), vec![Model::step, two], &[1, 2]);
+    });
+}
+
+/// Whoever is served need not look again: what it waited for is durable.
+#[test]
+fn s4_who_is_served_finds_it_durable() {
+    holds_and_finds(2, &[Fault::DurableAfterMark], || {
+        let model = Model::new(128);
+        model.append(1);
+        let one: fn(&Model) = |model| model.wait_once(Model::end_of(1));
+        beside(model, vec![one, Model::step], &[1]);
+    });
+}
+
+/// Whoever looks how full the ring is, while somebody drains it, finds what was true at some time.
+#[test]
+fn the_ring_never_holds_more_than_fits() {
+    holds_and_finds(2, &[Fault::FreedReadLate], || {
+        let passing: fn(&Model) = |model| {
+            model.append(1);
+            model.step();
+        };
+        beside(Model::new(128), vec![Model::measure, passing], &[1]);
+    });
+}
+
 /// A frame that joins a group while that is being closed is written with it, or opens the next one: there is always a time
 /// at which it will be written.
 #[test]

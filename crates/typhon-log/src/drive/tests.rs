@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::claim::Place;
-use crate::stream::Class;
+use crate::stream::{Class, Cursor};
 use crate::waiters::Waiters;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -79,7 +79,7 @@ fn who_waits_while_there_is_no_room_sleeps() {
                 for _ in 0..2 {
                     scope.spawn(|| {
                         let deadline = Deadline::from_timeout(timeout);
-                        let waited = driven.wait_durable(END, deadline, || driven.write_all());
+                        let waited = driven.wait_durable(END, deadline, || driven.write_appended());
                         assert_eq!(waited, Err(NotDurable::Expired));
                     });
                 }
@@ -154,9 +154,15 @@ fn an_alarm_during_the_write_of_its_group_keeps_its_place() {
     assert!(waiters.disarm(&mut first) && !first.has_alarm());
     assert!(!waiters.disarm(&mut first), "once");
     // Its frame was not in the group: somebody is called, and nobody relies on the alarm.
-    waiters.release(8, Duration::ZERO);
+    waiters.release(8, Duration::from_millis(1));
     waiters.call();
     assert_eq!(first.park(Deadline::EXPIRED), Turn::Called);
+    // The group of the next thread leaves without its frame, and then its alarm goes off: nobody writes any more.
+    assert!(waiters.leave(&first), "it was called");
+    let mut second = waiters.arrive(24).expect("two are expected");
+    waiters.begin_group();
+    waiters.release(8, Duration::ZERO);
+    assert!(!waiters.disarm(&mut second), "it is this thread's turn");
 }
 
 #[test]
@@ -197,6 +203,131 @@ fn the_served_are_woken_by_whoever_gives_the_writer_back() {
     assert_eq!(waiters.asleep(), 0);
     let turns = bounded(move || sleepers.map(|sleeper| sleeper.join().expect("no panic")));
     assert_eq!(turns, [Turn::Served; 2]);
+}
+
+/// Makes frames durable one by one; what else happens in a step is for the test to say.
+struct OneByOne<F>(Cursor, F);
+
+impl<F: FnMut(&Stream) -> Step> OneByOne<F> {
+    fn new(during: F) -> Self {
+        Self(Cursor(START), during)
+    }
+}
+
+impl<F: FnMut(&Stream) -> Step> Drive for OneByOne<F> {
+    fn step(&mut self, stream: &Stream) -> Step {
+        let step = (self.1)(stream);
+        if step == Step::Wrote {
+            stream.take(&mut self.0, &mut [0; 32], 1);
+            stream.acknowledge(self.0.0.position, Duration::ZERO);
+        }
+        step
+    }
+}
+
+fn append(stream: &Stream) {
+    assert!(stream.try_reserve(32, Class::Fence));
+    stream.append(32, true, |_| [32, 0, 0, 0], b"");
+}
+
+/// Whoever flushes may have to write many groups; that is no reason to let those sleep who are served.
+#[test]
+fn the_served_are_woken_before_whoever_flushes_goes_on() {
+    let (sender, receiver) = mpsc::channel();
+    let mut steps = 0;
+    let writer = OneByOne::new(move |_: &Stream| {
+        steps += 1;
+        match steps {
+            1 => Step::Wrote,
+            _ => {
+                let woken = receiver.recv_timeout(Duration::from_secs(60));
+                assert_eq!(woken, Ok(Ok(())), "served, and asleep while others are written for");
+                Step::Idle
+            }
+        }
+    });
+    let driven = Arc::new(Driven::new(appended(), writer, false, true));
+    let (waiting, asked) = (Arc::clone(&driven), Arc::new(AtomicU32::new(0)));
+    let rings = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        let waited = waiting.wait_durable(END, Deadline::INFINITE, || {
+            rings.fetch_add(1, Ordering::Relaxed);
+        });
+        sender.send(waited)
+    });
+    while asked.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    bounded(move || driven.write_appended());
+}
+
+/// A flush is of what was appended before. It ends, however much others append meanwhile: they write it themselves. Where
+/// they may not, it goes on.
+#[test]
+fn a_flush_leaves_what_comes_later_to_whoever_may_write_it() {
+    for (waiters_write, steps) in [(true, 2), (false, 10)] {
+        let mut left = 10;
+        let writer = OneByOne::new(move |stream: &Stream| {
+            if left == 0 {
+                return Step::Idle;
+            }
+            left -= 1;
+            if left > 0 {
+                append(stream);
+            }
+            Step::Wrote
+        });
+        let driven = Driven::new(appended(), writer, waiters_write, true);
+        append(&driven.stream);
+        driven.write_appended();
+        assert_eq!(driven.stream.durable(), START.position + 32 * steps, "{waiters_write}");
+    }
+}
+
+/// A thread finds nothing to write, or no room for it. Before it has given the writer back, the ring is filled, and
+/// whoever did that waits for space: it found the writer taken, so it must be told that it is free.
+#[test]
+fn who_finds_the_writer_taken_looks_again_when_it_is_free() {
+    [Step::Idle, Step::Full].into_iter().for_each(looks_again_after);
+}
+
+fn looks_again_after(first: Step) {
+    let looks = Arc::new(AtomicU32::new(0));
+    let (seen, mut is_first) = (Arc::clone(&looks), true);
+    let writer = OneByOne::new(move |_: &Stream| {
+        if !std::mem::take(&mut is_first) {
+            return Step::Wrote;
+        }
+        while seen.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        first
+    });
+    let driven = Arc::new(Driven::new(Stream::new(START, 32), writer, true, false));
+    let holding = Arc::clone(&driven);
+    // The other looks whether the writer is taken by taking it, so it may be taken at first.
+    let holding = std::thread::spawn(move || {
+        loop {
+            match holding.try_step() {
+                Some(step) => break step,
+                None => std::thread::yield_now(),
+            }
+        }
+    });
+    bounded(move || {
+        while driven.try_hold().is_some() {
+            std::thread::yield_now();
+        }
+        append(&driven.stream);
+        let room = driven.stream.wait_for_room(Deadline::INFINITE, || {
+            let has_room = driven.stream.try_reserve(32, Class::Fence)
+                || (driven.try_step() == Some(Step::Wrote) && driven.stream.try_reserve(32, Class::Fence));
+            looks.fetch_add(1, Ordering::Relaxed);
+            has_room.then_some(())
+        });
+        assert_eq!(room, Some(()));
+    });
+    assert_eq!(holding.join().expect("no panic"), first);
 }
 
 /// Threads that come back fewer and fewer times: whoever is left writes without the others.
@@ -266,7 +397,7 @@ fn a_panic_of_whoever_writes_ends_the_waits_of_the_others() {
     let driven = Arc::new(Driven::new(appended(), Panics, false, true));
     let writer = Arc::clone(&driven);
     let waits = two_who_wait(&driven, || {
-        assert!(std::thread::spawn(move || writer.write_all()).join().is_err());
+        assert!(std::thread::spawn(move || writer.write_appended()).join().is_err());
     });
     assert_eq!(waits, [Err(NotDurable::Failed); 2]);
 }
