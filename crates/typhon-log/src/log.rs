@@ -269,6 +269,11 @@ impl Log {
         self.shared.driven.stream.failed().then(|| self.shared.told.failed())
     }
 
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Writes what was appended and stops.
     ///
     /// # Errors

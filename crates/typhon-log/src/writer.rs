@@ -321,3 +321,36 @@ fn record_frames(block: &[u8], header: &BlockHeader) {
 fn clamp(bytes: u64) -> i32 {
     bytes.try_into().unwrap_or(i32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Draft, Options, Store};
+    use std::path::Path;
+    use typhon_store::sim::{Faults, SimIo};
+    use typhon_sync::Deadline;
+
+    /// Whoever finds that the log has failed finds out why: the reason is there first. Here it can not be put down yet.
+    #[test]
+    fn a_log_has_not_failed_before_its_reason_is_known() {
+        let io = SimIo::new(1);
+        let opening = Store::open(Arc::new(io.process()), Path::new("/db"), Options::small(), b"");
+        let log = opening.expect("opens").start(b"").expect("starts");
+        io.set_faults(Faults { sync_error: 1_000_000, ..Faults::default() });
+        let synced = io.calls() + 2;
+        let shared = log.shared();
+        let reason = lock(&shared.told.failure);
+        let error = std::thread::scope(|scope| {
+            let commit = scope.spawn(|| log.commit(&Draft::commit(b"lost"), Deadline::INFINITE));
+            while io.calls() < synced {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            let has_failed = shared.driven.stream.failed();
+            drop(reason);
+            assert!(!has_failed, "failed, and nobody knows why");
+            commit.join().expect("no panic").expect_err("the sync failed")
+        });
+        assert!(error.to_string().contains("cannot sync"), "{error}");
+    }
+}
