@@ -223,7 +223,7 @@ impl Log {
     }
 
     /// Asks for what the calling thread has just appended to be durable within [`Options::group_interval`], and does
-    /// not wait.
+    /// not wait. Without the writer thread this writes at once.
     pub fn group(&self) {
         self.shared.group();
     }
@@ -409,6 +409,10 @@ impl Shared {
     }
 
     fn group(&self) {
+        if !self.has_thread {
+            // Nobody would write it when its time has come.
+            return self.driven.write_appended();
+        }
         let interval_ns = self.options.group_interval.as_nanos() as i64;
         if self.group.join(|| monotonic_ns().saturating_add(interval_ns)) {
             self.ring();

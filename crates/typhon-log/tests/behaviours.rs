@@ -151,6 +151,15 @@ fn t13_frames_of_a_group_share_one_sync() {
     assert!((1..=10).contains(&groups), "{groups} syncs for 50 frames");
 }
 
+/// Nobody is there to write it later.
+#[test]
+fn a_group_without_the_thread_is_written_at_once() {
+    let log = start(&SimIo::new(1), Options { writer_thread: false, ..Options::small() });
+    let grouped = log.append(&Draft::commit(b"grouped"), Deadline::INFINITE).unwrap().lsn;
+    log.group();
+    assert_eq!(log.watermarks().durable, grouped);
+}
+
 /// Also one that is opened when the thread has long been asleep.
 #[test]
 fn every_group_is_written_by_itself() {
