@@ -262,6 +262,7 @@ fn what_is_not_there_and_what_is_no_log_are_told_apart() {
     let missing = folder.path().join("missing");
     let run = typhon(&["db", "log", arg(&missing)]).expect(66);
     assert!(run.stdout.is_empty() && run.stderr.contains("missing"), "{}", run.stderr);
+    assert_eq!(run.stderr.matches(arg(&missing)).count(), 1, "the file is named once: {}", run.stderr);
     let shown = typhon(&["db", "log", arg(folder.path())]).expect(4).stdout;
     assert!(shown.contains("holds no log"), "{shown}");
     assert!(document(folder.path(), 4, &[])["error"].as_str().expect("a text").contains("holds no log"));

@@ -185,7 +185,10 @@ fn unreadable(error: &LogError, path: &Path, source: &io::Error) -> Failure {
         }
         _ => (Exit::Io, "the disk or the file system failed; look at a copy, or at what the system logged"),
     };
-    let source = io::Error::new(source.kind(), source.to_string());
+    // The file has a line of its own.
+    let text = source.to_string();
+    let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
+    let source = io::Error::new(source.kind(), text);
     Failure::new(exit, "the log cannot be read").in_file(path).caused_by(source).hint(hint)
 }
 
