@@ -234,9 +234,11 @@ impl Log {
     /// # Errors
     /// [`LogError::Storage`] if a file cannot be removed.
     pub fn reclaim(&self, lsn: Lsn) -> Result<usize, LogError> {
-        let pinned = lock(&self.shared.pins).values().copied().min().unwrap_or(lsn);
         let driven = &self.shared.driven;
         let mut writer = driven.hold();
+        // Until it is done: whoever had to wait for the writer may not have seen the latest pin.
+        let pins = lock(&self.shared.pins);
+        let pinned = pins.values().copied().min().unwrap_or(lsn);
         let result = writer.segments.reclaim(lsn.min(pinned), driven.stream.durable());
         // Before anybody can find out that it was not enough.
         if !matches!(result, Ok(0)) {
@@ -503,5 +505,36 @@ impl Shared {
             }
             result => result.unwrap_or(false),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Draft, Lsn, Options, Store};
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use typhon_store::sim::SimIo;
+    use typhon_sync::Deadline;
+
+    /// Segments are to be reclaimed while somebody writes; when it comes to that, there is a pin.
+    #[test]
+    fn a_pin_holds_against_a_reclaim_that_waits() {
+        let options = Options { segment_bytes: 8 << 10, ..Options::small() };
+        let opening = Store::open(Arc::new(SimIo::new(1)), Path::new("/db"), options, b"");
+        let log = opening.expect("opens").start(b"").expect("starts");
+        for _ in 0..4 {
+            log.commit(&Draft::commit(&[1; 3000]), Deadline::INFINITE).expect("durable");
+        }
+        let durable = log.watermarks().durable;
+        std::thread::scope(|scope| {
+            let writer = log.shared().driven.hold();
+            let reclaim = scope.spawn(|| log.reclaim(durable).expect("reclaims"));
+            std::thread::sleep(Duration::from_millis(50));
+            let _pin = log.pin(Lsn::START);
+            drop(writer);
+            assert_eq!(reclaim.join().expect("no panic"), 0, "pinned");
+        });
+        assert!(log.reclaim(durable).expect("reclaims") > 0);
     }
 }
