@@ -65,8 +65,8 @@ pub enum LogError {
         /// The database that is being opened.
         expected: StoreId,
     },
-    /// Neither an anchor nor a segment is there.
-    #[error("{} holds no log: there is neither an anchor nor a segment", path.display())]
+    /// Neither an anchor nor a segment is there, and none was to be created.
+    #[error("{} holds no log: there is neither an anchor nor a segment. Nothing was created", path.display())]
     NotALog {
         /// The directory.
         path: PathBuf,
@@ -153,8 +153,9 @@ pub enum LogError {
         /// How long the wait was.
         waited: Duration,
     },
-    /// There is no room for another segment.
-    #[error("no room for another segment: {reason}. Reads and waits go on; {remedy}")]
+    /// There is no room for another segment. Nothing is lost; a log that is open goes on with reads and waits, and with
+    /// appends as soon as there is room.
+    #[error("no room for another segment: {reason}. To go on, {remedy}")]
     Full {
         /// Why.
         reason: String,
@@ -169,13 +170,31 @@ pub enum LogError {
         /// How long the wait was.
         waited: Duration,
     },
-    /// A position beyond the end of what was appended, or not durable where that is needed.
-    #[error("position {lsn} is beyond {limit}")]
+    /// Nothing was appended up to this position yet: the wait would have no end.
+    #[error("position {lsn} was not given to any frame yet: the log ends at {limit}")]
     Beyond {
         /// The position.
         lsn: Lsn,
-        /// The last that is possible.
+        /// The end of what was appended.
         limit: Lsn,
+    },
+    /// A checkpoint of a position that is not durable would lose what lies before it.
+    #[error(
+        "position {lsn} is not durable, only what ends at {durable} is: wait for it before the checkpoint"
+    )]
+    NotDurable {
+        /// The position.
+        lsn: Lsn,
+        /// The end of what is durable.
+        durable: Lsn,
+    },
+    /// A checkpoint never goes back: the frames from there on may be gone.
+    #[error("position {lsn} is before {base}, which a checkpoint or an open has covered already")]
+    Covered {
+        /// The position.
+        lsn: Lsn,
+        /// The base.
+        base: Lsn,
     },
     /// More user bytes than an anchor holds.
     #[error("{bytes} bytes do not fit into an anchor; it holds {limit}")]
@@ -223,7 +242,7 @@ impl LogError {
 pub(crate) const CREATE_DIRECTORY: &str = "create the directory";
 
 /// What the operating system said; of an error that names the path itself, without the path.
-fn said(path: &Path, error: &io::Error) -> String {
+pub(crate) fn said(path: &Path, error: &io::Error) -> String {
     let text = error.to_string();
     let bare = text.strip_prefix(&format!("{}: ", path.display())).map(str::to_owned);
     bare.unwrap_or(text)

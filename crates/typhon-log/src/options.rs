@@ -42,6 +42,9 @@ pub struct Options {
     pub writer_thread: bool,
     /// Layout of the record bodies, kept in segment headers; opaque to the log.
     pub schema_epoch: u32,
+    /// Open a log only if there is one ([`Store::open`](crate::Store::open)): a path that was mistyped is an error, and
+    /// no empty log.
+    pub must_exist: bool,
     /// Open although durable frames are damaged or missing behind the first segment that is needed, and lose everything
     /// from there on.
     pub truncate_damage: bool,
@@ -61,6 +64,7 @@ impl Default for Options {
             waiters_write: true,
             writer_thread: true,
             schema_epoch: 0,
+            must_exist: false,
             truncate_damage: false,
         }
     }

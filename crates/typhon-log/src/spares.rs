@@ -1,7 +1,7 @@
 //! Files that are ready to become segments: full length, written once so that the file system allocates nothing
 //! later, and marked by a header that says that no block follows.
 
-use crate::LogError;
+use crate::error::{LogError, said};
 use crate::format::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::names::Name;
 use crate::segments::Place;
@@ -89,26 +89,30 @@ impl Spares {
         let name = Name::Spare(self.next_number.fetch_add(1, Ordering::Relaxed));
         let path = place.path(name);
         let file = place.io.open(&path, Open::direct(Access::Create));
-        let file = file.map_err(|error| no_room(error, "create", &path))?;
+        let file = file.map_err(|error| no_room(error, "create", &path, bytes))?;
         if let Err(error) = fill(&*file, place, bytes) {
             // It is not needed; if it cannot be removed either, the next open does it.
             let _ = place.io.remove(&path);
-            return Err(no_room(error, "fill", &path));
+            return Err(no_room(error, "fill", &path, bytes));
         }
         Ok(Spare { name, bytes })
     }
 }
 
 /// A full disk is not the end of a log: nothing was promised for the file yet.
-fn no_room(error: io::Error, doing: &'static str, path: &Path) -> LogError {
-    match error.kind() {
+fn no_room(error: io::Error, doing: &'static str, path: &Path, bytes: u64) -> LogError {
+    let remedy = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            LogError::Full { reason: error.to_string(), remedy: "free some space on the disk" }
+            "free some space on the disk, or open it with smaller segments"
         }
         io::ErrorKind::FileTooLarge => {
-            LogError::Full { reason: error.to_string(), remedy: "raise the limit on the size of files" }
+            "raise the limit on the size of files, or open it with smaller segments"
         }
-        _ => LogError::storage(doing, path)(error),
+        _ => return LogError::storage(doing, path)(error),
+    };
+    LogError::Full {
+        reason: format!("{} takes {bytes} bytes: {}", path.display(), said(path, &error)),
+        remedy,
     }
 }
 

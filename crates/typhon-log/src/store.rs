@@ -34,12 +34,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the log in a directory, or creates both.
+    /// Opens the log in a directory. Without one, and without [`Options::must_exist`], creates both.
     ///
     /// `initial_state` is what [`Opening::state`] says of a new log.
     ///
     /// # Errors
-    /// [`LogError::Locked`] if it is open elsewhere; otherwise as [`Recovered::open`]. An error changes nothing.
+    /// [`LogError::Locked`] if it is open elsewhere, [`LogError::NotALog`] if it must exist and does not; otherwise as
+    /// [`Recovered::open`]. An error changes nothing.
     pub fn open(
         io: Arc<dyn Io>,
         directory: &Path,
@@ -47,6 +48,9 @@ impl Store {
         initial_state: &[u8],
     ) -> Result<Opening, LogError> {
         options.validate()?;
+        if options.must_exist {
+            has_log(&*io, directory)?;
+        }
         create_directory(&*io, directory)?;
         let lock_path = directory.join("lock");
         let lock = io.lock(&lock_path).map_err(|error| match error.kind() {
@@ -74,17 +78,18 @@ impl Store {
     /// begins behind it from now on, and the segments before are reclaimed. Returns how many.
     ///
     /// # Errors
-    /// [`LogError::Beyond`] if the position is not durable; otherwise the anchor could not be written: the one before
-    /// still counts, and is not touched again until the log is reopened.
+    /// [`LogError::NotDurable`] and [`LogError::Covered`] if the position is not one of this log that is durable and not
+    /// covered yet; otherwise the anchor could not be written: the one before still counts, and is not touched again
+    /// until the log is reopened.
     pub fn checkpoint(&self, lsn: Lsn, state: &[u8]) -> Result<usize, LogError> {
         let marks = self.log.watermarks();
         if lsn > marks.durable {
-            return Err(LogError::Beyond { lsn, limit: marks.durable });
+            return Err(LogError::NotDurable { lsn, durable: marks.durable });
         }
         let mut file = lock(&self.anchor);
         let last = *file.anchor();
         if lsn < last.base {
-            return Err(LogError::Beyond { lsn, limit: last.base });
+            return Err(LogError::Covered { lsn, base: last.base });
         }
         let next_tsn = if planted(Fault::StaleNextTsn) { Tsn(1) } else { marks.next_tsn };
         if planted(Fault::RecycleEarly) {
@@ -138,6 +143,21 @@ impl Opening {
         let log = recovered.start(|next| anchor.store(*next, state))?;
         Ok(Store { log, anchor: Mutex::new(anchor), _lock: lock })
     }
+}
+
+/// Is there anything of a log? Before the lock, which would be created.
+fn has_log(io: &dyn Io, directory: &Path) -> Result<(), LogError> {
+    let absent = || LogError::NotALog { path: directory.to_owned() };
+    let entries = io.list(directory).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => absent(),
+        _ => LogError::storage("read", directory)(error),
+    })?;
+    for entry in &entries {
+        if entry.name == "anchor" || Name::of(directory, entry)?.is_some() {
+            return Ok(());
+        }
+    }
+    Err(absent())
 }
 
 /// The directory, durable in its parent.

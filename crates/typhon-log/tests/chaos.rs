@@ -154,7 +154,7 @@ impl World {
         let durable = self.log.watermarks().durable;
         self.base.fetch_max(durable.0, Ordering::AcqRel);
         match self.log.checkpoint(durable, b"") {
-            Ok(_) | Err(LogError::Beyond { .. }) => {}
+            Ok(_) | Err(LogError::Covered { .. }) => {}
             Err(error) if self.trouble == Trouble::Errors => drop(error),
             Err(error) => self.refused(&error),
         }

@@ -124,7 +124,8 @@ fn goes_on(small: &Path) {
     let (acknowledged, error) = fill(&log);
     assert!(acknowledged > 20, "{acknowledged}");
     let LogError::Full { .. } = error else { panic!("{error}") };
-    assert!(error.to_string().contains("free some space"), "{error}");
+    let path = format!("{}/", directory.display());
+    assert!(error.to_string().contains("free some space") && error.to_string().contains(&path), "{error}");
     assert!(log.failure().is_none());
     assert_eq!(log.append(&Draft::commit(b"x"), Deadline::INFINITE).unwrap_err().code(), Some(2004));
 

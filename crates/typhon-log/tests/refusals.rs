@@ -285,8 +285,40 @@ fn a_position_beyond_the_end_is_an_error_and_not_a_wait() {
     let (_, log) = simulated(Options::small());
     let beyond = Lsn(log.watermarks().appended.0 + 8);
     assert!(matches!(log.wait_durable(beyond, Deadline::INFINITE), Err(LogError::Beyond { .. })));
-    assert!(matches!(log.checkpoint(beyond, b""), Err(LogError::Beyond { .. })));
     assert!(matches!(log.checkpoint(log.watermarks().durable, &[0; 3000]), Err(LogError::UserBytes { .. })));
+}
+
+#[test]
+fn a_checkpoint_is_of_what_is_durable_and_not_covered_yet() {
+    let (_, log) = simulated(Options::small());
+    let appended = log.append(&Draft::commit(b"later"), Deadline::EXPIRED).unwrap();
+    let error = log.checkpoint(appended.lsn, b"").unwrap_err();
+    assert!(matches!(error, LogError::NotDurable { .. }) && error.to_string().contains("wait"), "{error}");
+    log.wait_durable(appended.lsn, Deadline::INFINITE).unwrap();
+    log.checkpoint(appended.lsn, b"").unwrap();
+    let error = log.checkpoint(Lsn(1), b"").unwrap_err();
+    let base = appended.lsn.to_string();
+    assert!(matches!(error, LogError::Covered { .. }) && error.to_string().contains(&base), "{error}");
+}
+
+#[test]
+fn a_log_that_must_exist_is_not_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { must_exist: true, ..Options::small() };
+    let open = |directory: &Path| Store::open(Arc::new(PoolIo::new()), directory, options.clone(), b"");
+    let mistyped = folder.path().join("lgo");
+    let error = open(&mistyped).unwrap_err();
+    assert!(matches!(error, LogError::NotALog { .. }) && error.to_string().contains("lgo"), "{error}");
+    assert!(!mistyped.exists());
+    fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+    assert!(matches!(open(folder.path()).unwrap_err(), LogError::NotALog { .. }));
+    assert_eq!(everything(folder.path()).len(), 1);
+
+    let directory = log(&folder);
+    open(&directory).unwrap();
+    // Without its anchor it is a log that lost something, not none.
+    fs::remove_file(directory.join("anchor")).unwrap();
+    assert!(matches!(open(&directory).unwrap_err(), LogError::AnchorMissing { .. }));
 }
 
 #[test]

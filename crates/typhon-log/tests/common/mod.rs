@@ -374,7 +374,7 @@ impl World {
         self.say(format!("checkpoint {base}: {result:?}"));
         match result {
             Ok(_) => Ok(()),
-            Err(LogError::Beyond { limit, .. }) if limit > base => Ok(()),
+            Err(LogError::Covered { .. }) => Ok(()),
             Err(error) => Err(self.refused(&error)),
         }
     }
