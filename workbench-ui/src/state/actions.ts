@@ -12,10 +12,19 @@ import * as s from "./store";
 
 const MIN_WINDOW_NS = 1;
 
-/** The window nearest to a wish: within the trace, at least 1 ns long, of the same length where possible. */
+/** Rounds to steps in which moments of a trace can be added and subtracted without an error, far below a nanosecond. */
+function exact(ns: number, wholeNs: number): number {
+  const step = 2 ** (Math.ceil(Math.log2(Math.max(wholeNs, 1))) - 50);
+  return Math.round(ns / step) * step;
+}
+
+/**
+ * The window nearest to a wish: within the trace, at least 1 ns long, of the same length where possible. The same to the last
+ * bit, or the scale would change while the window is only moved, and all that was painted for it be painted anew.
+ */
 export function clampWindow({ fromNs, toNs }: s.Range, whole: s.Range): s.Range {
-  const length = Math.min(Math.max(toNs - fromNs, MIN_WINDOW_NS), whole.toNs - whole.fromNs);
-  const from = Math.min(Math.max(fromNs, whole.fromNs), whole.toNs - length);
+  const length = exact(Math.min(Math.max(toNs - fromNs, MIN_WINDOW_NS), whole.toNs - whole.fromNs), whole.toNs);
+  const from = exact(Math.min(Math.max(fromNs, whole.fromNs), whole.toNs - length), whole.toNs);
   return { fromNs: from, toNs: from + length };
 }
 
