@@ -2,13 +2,17 @@
 
 import { count, duration, pointInTime } from "../format";
 import { cursorNs, measure, meta, selectedRange, ticks, timeDisplay } from "../state/store";
-import { toNs, xOf } from "./axis";
+import { nsAt, toNs, xOf } from "./axis";
 import { type Context, textWidth, useFont, vertical } from "./draw";
 import { makeRuler } from "./ruler";
 import { type Scene, scrollAreaTop } from "./scene";
 import { timeContext } from "./timeContext";
 
 const BORDER_PX = 16;
+/** Ticks whose marks would be nearer than this are seen as one. */
+const TICKS_APART_PX = 0.5;
+/** Below this there is not even room for a number of one digit. */
+const LEAST_CAPTION_PX = 8;
 
 /** Lines under everything: the time grid, and the ticks. */
 export function drawGrid(context: Context, scene: Scene): void {
@@ -60,29 +64,42 @@ export function drawRuler(context: Context, scene: Scene): void {
 
 function drawTicks(context: Context, scene: Scene): void {
   const { axis, palette } = scene;
-  const { startNs, durationNs, numbers, placeAt } = ticks.value;
+  const { startNs, durationNs, placeAt } = ticks.value;
   const p95 = meta.value?.ticks.p95Ns ?? Number.POSITIVE_INFINITY;
+  const endNs = toNs(axis);
+  useFont(context, palette, 10);
   let lastRight = -1;
-  for (let place = Math.max(placeAt(axis.fromNs), 0); place < startNs.length; place += 1) {
+  // Of those that begin within half a pixel behind the last one only the last can be wide enough to be seen.
+  const after = (place: number) => Math.max(place + 1, placeAt(nsAt(axis, lastRight + TICKS_APART_PX)));
+  for (let place = Math.max(placeAt(axis.fromNs), 0); place < startNs.length; place = after(place)) {
     const start = startNs[place] ?? 0;
-    if (start > toNs(axis)) return;
-    const ns = durationNs[place];
-    const [from, to] = [xOf(axis, start), xOf(axis, start + (ns ?? 0))];
+    if (start > endNs) return;
+    const ns = durationNs[place] ?? null;
+    const to = xOf(axis, start + (ns ?? 0));
     if (to < 0) continue;
-    const left = Math.max(from, 0);
+    const left = Math.max(xOf(axis, start), 0);
     const width = Math.min(to, axis.widthPx) - left;
-    if (left < lastRight + 0.5 && width < 2) continue;
+    if (left < lastRight + TICKS_APART_PX && width < 2) continue;
     lastRight = left + width;
     context.fillStyle = (ns ?? 0) > p95 ? palette.signal.hot : palette.signal["line-strong"];
     context.fillRect(left, 0, Math.max(width - 1, 1), 2);
-    useFont(context, palette, 10);
-    const number = count(numbers[place] ?? 0);
-    const captions = [ns === null || ns === undefined ? "" : `tick ${number}  ${duration(ns)}`, `tick ${number}`, number];
-    const caption = captions.find((text) => text !== "" && textWidth(context, text) + 4 <= width);
-    if (caption === undefined) continue;
+    if (width < LEAST_CAPTION_PX) continue;
+    const caption = tickCaption(context, place, ns, width - 4);
+    if (caption === "") continue;
     context.fillStyle = palette.signal["text-2"];
     context.fillText(caption, left + 2, 12);
   }
+}
+
+/** As much as there is room for of "tick", its number and its duration. */
+function tickCaption(context: Context, place: number, ns: number | null, room: number): string {
+  const number = count(ticks.value.numbers[place] ?? 0);
+  if (textWidth(context, number) > room) return "";
+  const named = `tick ${number}`;
+  if (textWidth(context, named) > room) return number;
+  if (ns === null) return named;
+  const whole = `${named}  ${duration(ns)}`;
+  return textWidth(context, whole) > room ? named : whole;
 }
 
 /** Above everything: the moment under the mouse, the ruler of R, a chosen range. */
