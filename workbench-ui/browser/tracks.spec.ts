@@ -1,7 +1,9 @@
 import type { Page } from "@playwright/test";
 import { bytes, count } from "../src/format";
 import { FAMILY_TOKENS } from "../src/timeline/families";
+import { levelOf, makeAxis, tileX, tilesIn, xOf as axisX } from "../src/timeline/axis";
 import { niceTop } from "../src/timeline/gauges";
+import { makeRuler } from "../src/timeline/ruler";
 import { SLOT, durationSlot, hash } from "../src/timeline/palette";
 import { asked, drawn, expect, line, open, pixels, test, token, trackOf, xOf } from "./page";
 import { type Document, dump } from "./traces";
@@ -137,6 +139,32 @@ test("the heap is stacked on a scale that no pan changes (B-14)", async ({ page 
   // A pan with larger values in view or out of it: the same column.
   const second = await look(Math.max(moment - length * 1.6, 0));
   expect(second.column).toEqual(first.column);
+});
+
+test("a gauge that does not change looks the same across the borders of its tiles", async ({ page }) => {
+  await open(page, "gc");
+  const shift = await zero(page, "gc");
+  const ends = dump("gc", "--kind", "GcEnd").map(({ ts }) => ts + shift);
+  const stays = (at: number) => (ends[at + 1] ?? 0) - (ends[at] ?? 0);
+  const at = ends.map((_, place) => place).sort((a, b) => stays(b) - stays(a))[0] ?? 0;
+  const [fromNs, until] = [Math.floor((ends[at] ?? 0) + stays(at) / 4), Math.ceil((ends[at] ?? 0) + (stays(at) * 3) / 4)];
+  await open(page, "gc", `t=${fromNs}..${until}`);
+  await page.mouse.move(1, 1);
+  await drawn(page);
+  const track = await trackOf(page, "gauges:memory");
+  const axis = makeAxis({ fromNs, toNs: until }, track.width, 1);
+  const level = levelOf(axis);
+  const marks = makeRuler(axis).marks.map(({ ns }) => Math.round(axisX(axis, ns)));
+  const [first, end] = tilesIn(axis, level, 0, track.width - 100);
+  const borders = Array.from({ length: end - first - 1 }, (_, place) => tileX(axis, level, first + 1 + place));
+  const clear = borders.filter((x) => x > 8 && marks.every((mark) => Math.abs(mark - x) > 4));
+  expect(clear.length, "borders away from lines of the grid").toBeGreaterThan(0);
+  for (const x of clear) {
+    for (let y = 4; y < track.height - 4; y += 3) {
+      const row = await pixels(page, [-3, -2, -1, 0, 1, 2].map((by) => ({ x: track.x + x + by + 0.5, y: track.y + y + 0.5 })));
+      expect(new Set(row.at).size, `at ${x}, ${y}: ${row.at.join()}`).toBe(1);
+    }
+  }
 });
 
 test("gauges: values at the mouse, counters as what a tick added, three heights (B-15)", async ({ page }) => {

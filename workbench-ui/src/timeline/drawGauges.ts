@@ -3,14 +3,14 @@
 import { NARROW_SPACE, axisCount, bytes, count, percent } from "../format";
 import { TILE_BUCKETS, tileNs } from "../protocol/tile";
 import { laneView } from "../state/store";
-import { bucketPx, snap, xOf } from "./axis";
+import { bucketPx, snap, tileX } from "./axis";
 import type { Entries } from "./cache";
 import { clipTo } from "./drawSpans";
 import { type Context, chip } from "./draw";
 import { type GaugePoint, gaugePoints, laneValueAt, rates, valueAt } from "./gaugePath";
 import { type GaugeSpec, type GaugeUnit, niceTop } from "./gauges";
 import { placeTile } from "./geometry";
-import { type Scene, trackTop } from "./scene";
+import { type PlacedBand, type Scene, trackTop } from "./scene";
 import type { Track } from "./tracks";
 
 const FILL_ALPHA = 0.46;
@@ -80,11 +80,16 @@ function heights(scene: Scene, track: Track, scale: { from: number; to: number }
 
 export function drawGauge(context: Context, scene: Scene, track: Track, spec: GaugeSpec): void {
   clipTo(context, scene, track, () => {
-    const picture = pictureOf(scene, track, spec);
-    if (picture !== null) {
-      const { image, fromNs } = picture;
-      const { ratio } = scene.axis;
-      context.drawImage(image, snap(xOf(scene.axis, fromNs), ratio), snap(trackTop(scene, track), ratio), image.width / ratio, image.height / ratio);
+    const pictures = picturesOf(scene, track, spec);
+    if (pictures !== null) {
+      const { axis, level } = scene;
+      const y = snap(trackTop(scene, track), axis.ratio);
+      for (const [tile, { image }] of pictures) {
+        // Up to where the next one begins: what lies twice under a see-through colour would be a line.
+        const x = tileX(axis, level, tile);
+        const width = Math.min(Math.round((tileX(axis, level, tile + 1) - x) * axis.ratio), image.width);
+        if (width > 0) context.drawImage(image, 0, 0, width, image.height, x, y, width / axis.ratio, image.height / axis.ratio);
+      }
       return drawScale(context, scene, track, spec, scaleOf(track, spec, 0));
     }
     const content = contentOf(scene, spec);
@@ -118,15 +123,23 @@ function drawScale(context: Context, scene: Scene, track: Track, spec: GaugeSpec
   chip(context, scene.palette, text.split(NARROW_SPACE)[0] ?? text, right, heights(scene, track, scale)(half) - 6);
 }
 
-/** A gauge drawn over whole tiles: while the window moves it only has to be put elsewhere. */
+/** A gauge drawn over a tile: while the window moves it only has to be put elsewhere. */
 interface Picture {
+  /** The entries that it shows. */
   key: string;
-  image: OffscreenCanvas;
-  fromNs: number;
+  image: ImageBitmap;
 }
 
-const pictures = new WeakMap<GaugeSpec, Picture>();
+/** The pictures of a gauge by tile, all of one look. */
+interface Pictures {
+  look: string;
+  byTile: Map<number, Picture>;
+}
+
+const kept = new WeakMap<GaugeSpec, Pictures>();
 const MOST_PICTURE_PX = 8192;
+/** Tiles on either side of the window whose pictures are kept. */
+const NEAR_TILES = 2;
 
 const numbers = new WeakMap<Entries, number>();
 let lastNumber = 0;
@@ -138,33 +151,52 @@ function numberOf(entries: Entries | null): number {
   return known;
 }
 
-/** The picture of a gauge on its fixed scale; null while tiles are missing, or when the scale depends on the window. */
-function pictureOf(scene: Scene, track: Track, spec: GaugeSpec): Picture | null {
+/** The pictures of a gauge on its fixed scale, by tile; null while tiles are missing, or when the scale depends on the window. */
+function picturesOf(scene: Scene, track: Track, spec: GaugeSpec): Map<number, Picture> | null {
   const { axis, level, palette } = scene;
   if (spec.isRate || laneView.value.fitted.includes(track.key)) return null;
   const own = scene.bands.filter((band) => band.track === track && !band.isFiltered);
   const first = Math.min(...own.map(({ tile }) => tile.tile));
   const end = Math.max(...own.map(({ tile }) => tile.tile)) + 1;
-  const widthPx = (end - first) * TILE_BUCKETS * bucketPx(axis, level);
   const lanes = spec.layers.length + (spec.line === null ? 0 : 1);
-  if (own.some(({ tile }) => tile.level !== level) || own.length !== (end - first) * lanes || !(widthPx * axis.ratio <= MOST_PICTURE_PX)) return null;
-  const key = [palette.epoch, axis.nsPerPx, axis.ratio, track.height, ...own.map(({ tile }) => numberOf(tile.counters))].join("/");
-  const known = pictures.get(spec);
-  if (known?.key === key) return known;
-  const fromNs = first * tileNs(level);
-  const whole = { ...axis, fromNs, widthPx };
-  // The same track at the top of a scene of its own, as wide as the tiles.
-  const alone: Track = { ...track, isPinned: true, top: 0 };
-  const bands = own.map((band) => ({ ...band, track: alone, at: placeTile(whole, level, band.tile.tile) }));
-  const inside: Scene = { ...scene, axis: whole, bands, rulerHeight: 0, scrollTop: 0 };
-  const image = new OffscreenCanvas(Math.max(Math.ceil(widthPx * axis.ratio), 1), Math.max(Math.ceil(track.height * axis.ratio), 1));
-  const context = image.getContext("2d") as unknown as Context | null;
+  // One pixel more: the next tile may begin at one further right than this one's last bucket.
+  const width = Math.ceil(TILE_BUCKETS * bucketPx(axis, level) * axis.ratio) + 1;
+  if (own.some(({ tile }) => tile.level !== level) || own.length !== (end - first) * lanes || !(width <= MOST_PICTURE_PX)) return null;
+  const look = [palette.epoch, level, axis.nsPerPx, axis.ratio, track.height].join("/");
+  const before = kept.get(spec);
+  const [shown, near] = [new Map<number, Picture>(), new Map<number, Picture>()];
+  for (let tile = first; tile < end; tile += 1) {
+    const bands = own.filter((band) => band.tile.tile === tile);
+    const key = bands.map((band) => numberOf(band.tile.counters)).join("/");
+    const known = before?.look === look ? before.byTile.get(tile) : undefined;
+    const picture = known?.key === key ? known : paintPicture(scene, track, spec, bands, tile, width, key);
+    if (picture === null) return null;
+    shown.set(tile, picture);
+    near.set(tile, picture);
+  }
+  for (const [tile, picture] of before?.byTile ?? []) {
+    const isNear = before?.look === look && tile >= first - NEAR_TILES && tile < end + NEAR_TILES;
+    if (isNear && !shown.has(tile)) near.set(tile, picture);
+    else if (shown.get(tile) !== picture) picture.image.close();
+  }
+  kept.set(spec, { look, byTile: near });
+  return shown;
+}
+
+/** Paints a tile alone. Its counters begin with the value from before it, so that it needs no other. */
+function paintPicture(scene: Scene, track: Track, spec: GaugeSpec, bands: readonly PlacedBand[], tile: number, width: number, key: string): Picture | null {
+  const { axis, level } = scene;
+  const canvas = new OffscreenCanvas(width, Math.max(Math.ceil(track.height * axis.ratio), 1));
+  const context = canvas.getContext("2d") as unknown as Context | null;
   if (context === null) return null;
+  const whole = { ...axis, fromNs: tile * tileNs(level), widthPx: width / axis.ratio };
+  // The same track at the top of a scene of its own, as wide as the tile.
+  const alone: Track = { ...track, isPinned: true, top: 0 };
+  const own = bands.map((band) => ({ ...band, track: alone, at: placeTile(whole, level, tile) }));
+  const inside: Scene = { ...scene, axis: whole, bands: own, rulerHeight: 0, scrollTop: 0 };
   context.scale(axis.ratio, axis.ratio);
   drawContent(context, inside, alone, spec, contentOf(inside, spec), spec.scale);
-  const picture = { key, image, fromNs };
-  pictures.set(spec, picture);
-  return picture;
+  return { key, image: canvas.transferToImageBitmap() };
 }
 
 function steps(context: Context, widthPx: number, points: { x: number; y: number }[], yOf: (value: number) => number, isReverse = false): void {
