@@ -1,5 +1,6 @@
 import { effect } from "@preact/signals";
 import { render } from "preact";
+import { answerOtherTabs } from "./protocol/otherTabs";
 import { report, search, selectEvent } from "./state/actions";
 import { applyLink, followAddress } from "./state/history";
 import { followLinks } from "./state/links";
@@ -33,6 +34,7 @@ effect(showTheme);
 prefersDark.addEventListener("change", showTheme);
 
 const link = followAddress(target, () => location.reload());
+answerOtherTabs();
 watchWindow();
 followLinks();
 startKeyboard();
@@ -40,7 +42,8 @@ refuseDrops();
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 void start()
-  .then(() => {
+  .then((isIn) => {
+    if (!isIn) return;
     followSessions(link, (first) => {
       noteRecent();
       if (first !== null) applyLink(first, target);

@@ -30,12 +30,30 @@ export function takeToken(fragment: string): string | null {
   const at = parts.findIndex((part) => part.startsWith("token="));
   if (at < 0) return null;
   const [taken] = parts.splice(at, 1);
-  sessionStorage.setItem(TOKEN_KEY, (taken ?? "").slice("token=".length));
+  keepToken((taken ?? "").slice("token=".length));
   return parts.join("&");
+}
+
+export function keepToken(text: string): void {
+  sessionStorage.setItem(TOKEN_KEY, text);
 }
 
 export function token(): string {
   return sessionStorage.getItem(TOKEN_KEY) ?? "";
+}
+
+/** Is this the token of the server that runs now? */
+export async function acceptsToken(text: string): Promise<boolean> {
+  try {
+    return (await fetch(`${API}/sessions`, { headers: { Authorization: `Bearer ${text}` } })).ok;
+  } catch {
+    return false; // nobody answers, so nobody accepts it
+  }
+}
+
+/** Does the server want another token than this tab has? */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && error.problem.code === "unauthorized";
 }
 
 export interface Ask {

@@ -122,7 +122,7 @@ export function Screen({ of }: { of: ScreenName }) {
       return (
         <Fact
           title="This address lacks the token of the running typhon ui"
-          facts={[["Remedy", "Use the address that the running typhon ui printed, or start it again."]]}
+          facts={[["Remedy", "Open the address that typhon ui printed, up to the end of its token. Links open by themselves while another tab of this browser shows it."]]}
           actions={[]}
         />
       );

@@ -1,14 +1,17 @@
 /** The ways in which the store changes. */
 
 import { batch } from "@preact/signals";
-import { ApiError, isAbort } from "../protocol/http";
+import { isAbort } from "../protocol/http";
 import { Latest } from "../protocol/latest";
 import type * as t from "../protocol/types";
 import { pushHistory, replaceHistory } from "./history";
 import { glideTo, stopGlide } from "./motion";
+import { problemOf, report } from "./problems";
 import { saveSettings } from "./settings";
 import { socket } from "./sessions";
 import * as s from "./store";
+
+export { report };
 
 const MIN_WINDOW_NS = 1;
 
@@ -199,8 +202,7 @@ export async function search(text: string): Promise<void> {
     replaceHistory();
   } catch (error) {
     if (isAbort(error)) return;
-    const problem = error instanceof ApiError ? error.problem : { status: 0, code: "internal", detail: String(error) };
-    s.filter.value = { is: "failed", text: trimmed, problem };
+    s.filter.value = { is: "failed", text: trimmed, problem: problemOf(error) };
   }
 }
 
@@ -268,11 +270,4 @@ export async function putBookmarks(bookmarks: t.Bookmark[]): Promise<void> {
 /** Says something to screen readers. */
 export function announce(text: string): void {
   s.announcement.value = text;
-}
-
-/** Shows what went wrong; what was given up on purpose is no problem. */
-export function report(error: unknown): void {
-  if (isAbort(error)) return;
-  const detail = error instanceof Error ? error.message : String(error);
-  s.lastProblem.value = error instanceof ApiError ? error.problem : { status: 0, code: "internal", detail };
 }

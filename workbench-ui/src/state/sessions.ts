@@ -1,20 +1,17 @@
 /** Brings what the server knows about the sessions into the store. */
 
 import { batch, computed, effect, untracked } from "@preact/signals";
-import { SessionApi, api } from "../protocol/http";
+import { SessionApi, api, isRefusal, token } from "../protocol/http";
 import { Latest } from "../protocol/latest";
+import { takeTokenOfAnotherTab } from "../protocol/otherTabs";
 import { Socket } from "../protocol/socket";
 import type * as t from "../protocol/types";
 import type { Link } from "./permalink";
+import { report } from "./problems";
 import { loadSettings, restoreLaneView } from "./settings";
 import * as s from "./store";
 
 const PAGE = 10_000;
-
-function show(error: unknown): void {
-  const detail = error instanceof Error ? error.message : String(error);
-  s.lastProblem.value = { status: 0, code: "internal", detail };
-}
 
 export const socket = new Socket({
   connection: (state) => (s.connection.value = state),
@@ -170,7 +167,7 @@ export function followSessions(start: Link, opened: (link: Link | null) => void)
         })
         .catch((error: unknown) => {
           // While nothing has been read yet there is nothing to show either; the next generation asks again.
-          if (isReady) show(error);
+          if (isReady) report(error);
         });
     });
   });
@@ -180,7 +177,7 @@ export async function openFile(path: string): Promise<void> {
   try {
     s.activeId.value = (await api.open(path)).id;
   } catch (error) {
-    show(error);
+    report(error);
   }
 }
 
@@ -194,7 +191,7 @@ export async function closeSession(id: string): Promise<void> {
   try {
     await api.close(id);
   } catch (error) {
-    show(error);
+    report(error);
   }
 }
 
@@ -202,14 +199,24 @@ export async function cancelOpening(id: string): Promise<void> {
   try {
     await api.cancel(id);
   } catch (error) {
-    show(error);
+    report(error);
   }
 }
 
-export async function start(): Promise<void> {
+/** Gets in, if need be with the token of another tab. False when there is none that the server accepts. */
+export async function start(): Promise<boolean> {
+  if (token() === "" && !(await takeTokenOfAnotherTab())) return refused();
   try {
     await loadSettings();
   } catch (error) {
-    show(error);
+    // A tab of an earlier run has a token, but not the one of this run.
+    if (isRefusal(error)) return (await takeTokenOfAnotherTab()) ? start() : refused();
+    report(error);
   }
+  return true;
+}
+
+function refused(): false {
+  s.connection.value = { is: "refused" };
+  return false;
 }
