@@ -111,6 +111,20 @@ test("a filter that is not understood says where, and what may be meant", async 
   await expect(page.locator(".search-result kbd")).toHaveText("/");
 });
 
+test("what the filter before found is not shown for one that is not understood", async ({ page }) => {
+  await open(page, "anthill");
+  const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
+  await field.fill("name=AntUpdate");
+  await expect(page.locator(".search-result")).toContainText("hits");
+  await expect(page.locator(".status-bar")).toContainText("hits");
+  await field.fill("kind=TickStrat");
+  await expect(page.locator("#search-fault")).toContainText("did you mean `TickStart`?");
+  await expect(page.locator(".search-result")).toHaveText("not understood");
+  await expect(page.locator(".status-bar")).not.toContainText("hits");
+  await field.fill("name=AntUpdate");
+  await expect(page.locator(".search-result")).toContainText("hits");
+});
+
 test("isolated hits are all that the tables count", async ({ page }) => {
   await open(page, "anthill");
   const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });

@@ -552,7 +552,7 @@ pub(crate) struct Ui {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Port to listen on; by default the first free one from 5200 on
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = crate::cmd::ui::parse_port)]
     pub(crate) port: Option<u16>,
     /// Print the address only
     #[arg(long)]
@@ -568,7 +568,7 @@ pub(crate) struct Ui {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) source_root: Vec<PathBuf>,
     /// View to open, as links of the page have it behind the #
-    #[arg(long, value_name = "LINK")]
+    #[arg(long, value_name = "LINK", value_parser = crate::cmd::ui::parse_view)]
     pub(crate) at: Option<String>,
     /// Memory to keep to, such as 1G; by default 512M
     #[arg(long, value_name = "BYTES", value_parser = crate::cmd::ui::parse_memory)]

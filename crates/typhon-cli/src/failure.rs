@@ -96,7 +96,10 @@ impl Failure {
     /// A trace that cannot be read, or not written.
     pub(crate) fn trace(path: &Path, err: TraceError) -> Self {
         let (exit, offset, hint) = match &err {
-            TraceError::NotATrace { found } => (Exit::NotATrace, Some(0), not_a_trace_hint(found)),
+            TraceError::NotATrace { .. } => {
+                let hint = err.unpack_hint().unwrap_or("trace files start with the bytes TYTR");
+                (Exit::NotATrace, Some(0), hint)
+            }
             TraceError::UnsupportedVersion { .. } => {
                 (Exit::NotATrace, Some(4), "re-record, or convert with the version that wrote it")
             }
@@ -196,14 +199,5 @@ impl Failure {
             line("hint  ", hint);
         }
         text
-    }
-}
-
-/// What the first bytes of a file that is no trace suggest.
-fn not_a_trace_hint(found: &[u8]) -> &'static str {
-    match found {
-        [0x1F, 0x8B, ..] => "it is compressed with gzip: gunzip -c FILE | typhon trace info -",
-        [0x28, 0xB5, 0x2F, 0xFD] => "it is compressed with zstd: zstd -dc FILE | typhon trace info -",
-        _ => "trace files start with the bytes TYTR",
     }
 }

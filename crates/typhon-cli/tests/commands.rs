@@ -273,7 +273,22 @@ fn a_compressed_trace_gets_the_command_that_unpacks_it() {
     let folder = tempdir().expect("a folder");
     let packed = folder.path().join("a.gz");
     std::fs::write(&packed, [0x1F, 0x8B, 8, 0, 0]).expect("written");
-    assert!(typhon(&["trace", "info", arg(&packed)]).expect(65).stderr.contains("gunzip -c"));
+    for command in [&["trace", "info"][..], &["ui", "--no-browser"]] {
+        let stderr = typhon(&[command, &[arg(&packed)]].concat()).expect(65).stderr;
+        assert!(stderr.contains("gunzip -c FILE > NEW.typhon-trace"), "{stderr}");
+        assert!(!stderr.contains("trace info -"), "{stderr}");
+    }
+}
+
+#[test]
+fn what_the_workbench_cannot_be_started_with_is_said_in_words() {
+    for (arguments, why) in [
+        (["ui", "--at", "t=zzz"], "t is a window in ns"),
+        (["ui", "--port", "x"], "a port is a number from 1 to 65535"),
+    ] {
+        let stderr = typhon(&arguments).expect(64).stderr;
+        assert!(stderr.contains(why), "{stderr}");
+    }
 }
 
 #[test]

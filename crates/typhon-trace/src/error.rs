@@ -74,6 +74,22 @@ pub enum TraceError {
     },
 }
 
+impl TraceError {
+    /// What a file that is no trace is instead, with what to do, where its first bytes say so.
+    pub fn unpack_hint(&self) -> Option<&'static str> {
+        let Self::NotATrace { found } = self else { return None };
+        match found.as_slice() {
+            [0x1F, 0x8B, ..] => {
+                Some("it is compressed with gzip: gunzip -c FILE > NEW.typhon-trace, and open that")
+            }
+            [0x28, 0xB5, 0x2F, 0xFD] => {
+                Some("it is compressed with zstd: zstd -dc FILE > NEW.typhon-trace, and open that")
+            }
+            _ => None,
+        }
+    }
+}
+
 fn start_of(found: &[u8]) -> String {
     match found {
         [] => "it is empty".to_owned(),

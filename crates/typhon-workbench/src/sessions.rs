@@ -99,6 +99,7 @@ impl Opened {
                 OnDisk::Changed => "changed",
                 OnDisk::Truncated => "truncated",
                 OnDisk::Replaced => "replaced",
+                OnDisk::Overwritten => "overwritten",
                 OnDisk::Gone => "gone",
             },
             remarks: self.session.remarks(),
@@ -251,11 +252,32 @@ impl From<OpenFault> for Problem {
     }
 }
 
+impl OpenFault {
+    /// For whoever asked for the file: with its name, and what to do about it.
+    fn about(self, file: &Path) -> Problem {
+        let Self::Session(error) = self else { return self.into() };
+        let hint = match &error {
+            SessionError::Trace(fault) => fault.unpack_hint(),
+            _ => None,
+        };
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let mut problem = Problem::from(error);
+        if !problem.detail.contains(&*name) {
+            problem.detail = format!("{name}: {}", problem.detail);
+        }
+        match hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+    }
+}
+
 /// Opens what a page asks for, if it may.
 pub(crate) fn open_allowed(
     sessions: &Sessions,
     paths: &Paths,
     path: &str,
 ) -> Result<(Arc<Opened>, bool), Problem> {
-    Ok(sessions.open(&paths.file(path)?)?)
+    let file = paths.file(path)?;
+    sessions.open(&file).map_err(|fault| fault.about(&file))
 }

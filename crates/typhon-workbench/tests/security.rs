@@ -185,6 +185,10 @@ fn f5_pages_open_and_list_nothing_outside_the_root() {
     }
     std::fs::write(server.path("text.typhon-trace"), "no trace").unwrap();
     assert_eq!(open("text.typhon-trace").json()["code"], "not-a-trace");
+    std::fs::write(server.path("packed.gz"), [0x1F, 0x8B, 8, 8]).unwrap();
+    let packed = open("packed.gz").json();
+    assert!(packed["detail"].as_str().unwrap().starts_with("packed.gz: not a Typhon trace"), "{packed}");
+    assert!(packed["hint"].as_str().unwrap().contains("gunzip -c FILE"), "{packed}");
     for dir in ["/", "..", "../..", "%2e%2e", outside.path().to_str().unwrap()] {
         assert_eq!(server.get(&format!("/files?dir={dir}")).status, 403, "{dir}");
     }

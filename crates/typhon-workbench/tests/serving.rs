@@ -247,6 +247,17 @@ fn b6_what_happens_to_the_file_is_told_and_changes_no_answer() {
     }
 }
 
+/// Written over in place, the file has the same number and often more bytes; its header tells that no recorder went on.
+#[test]
+fn b6_another_recording_written_over_the_file_is_told_from_one_that_grew() {
+    let server = Running::with(&[ANTHILL]);
+    let mut socket = server.socket();
+    let mut other = fs::read(corpus("all-kinds.typhon-trace")).unwrap();
+    other.resize(fs::metadata(server.path(ANTHILL)).unwrap().len() as usize + 1_000, 0);
+    fs::write(server.path(ANTHILL), other).unwrap();
+    while heard(&mut socket, "session")["session"]["onDisk"] != "overwritten" {}
+}
+
 #[test]
 fn sessions_open_close_and_are_told_of() {
     let server = Running::with(&[ANTHILL, "all-kinds.typhon-trace"]);

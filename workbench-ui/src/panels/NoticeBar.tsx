@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { visible } from "../format";
+import { isDisconnected } from "../protocol/http";
 import { setLayout } from "../state/actions";
 import { reopen } from "../state/sessions";
 import { activeSession, connection, lastProblem, meta, notices } from "../state/store";
@@ -31,6 +32,7 @@ const ON_DISK: Record<string, string> = {
   changed: "The file on disk has changed",
   truncated: "The file on disk was cut",
   replaced: "The file on disk was replaced",
+  overwritten: "Another recording was written over the file",
   gone: "The file is no longer on disk",
 };
 
@@ -66,10 +68,12 @@ function LossBar() {
 }
 
 export function NoticeBar() {
-  const problem = lastProblem.value;
+  const isLost = connection.value.is === "lost";
+  // The bar about the connection says that as well.
+  const problem = isLost && isDisconnected(lastProblem.value) ? null : lastProblem.value;
   return (
     <>
-      {connection.value.is === "lost" && meta.value !== null && (
+      {isLost && meta.value !== null && (
         <Bar title="typhon ui does not answer" detail="This page keeps what it has and tries again by itself." isUrgent />
       )}
       {problem !== null && (

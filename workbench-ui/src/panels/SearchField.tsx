@@ -7,7 +7,7 @@ import { focusPanel } from "../keyboard/dispatch";
 import { ApiError } from "../protocol/http";
 import { Latest } from "../protocol/latest";
 import type { Problem } from "../protocol/types";
-import { announce, report, search, setLayout } from "../state/actions";
+import { announce, refuseSearch, report, search, setLayout } from "../state/actions";
 import { type SearchMode, activeFilterId, filter, hitAt, isReady, searchMode, sessionApi } from "../state/store";
 import { stepHit } from "./hits";
 import { NothingFound } from "./NothingFound";
@@ -113,8 +113,11 @@ export function SearchField() {
       if (answer !== undefined) problem.value = null;
       return answer !== undefined;
     } catch (error) {
-      if (error instanceof ApiError) problem.value = error.problem;
-      else report(error);
+      if (!(error instanceof ApiError) || error.problem.code !== "filter") report(error);
+      else if (now === text.value) {
+        problem.value = error.problem;
+        refuseSearch(now, error.problem);
+      }
       return false;
     }
   };

@@ -74,7 +74,7 @@ export function SearchList() {
       empty={state.is === "ready" && state.matches === 0 ? <NothingFound text={state.text} /> : ""}
       atEnd={() => void fetchMore()}
       followsWindow={false}
-      note={state.is === "ready" ? `${count(state.matches)} hits in the trace${rows.length < state.matches ? `, ${count(rows.length)} listed` : ""}` : "searching"}
+      note={state.is === "ready" ? `${count(state.matches)} hits in the trace${answer.value !== null && rows.length < state.matches ? `, ${count(rows.length)} listed` : ""}` : "searching"}
     />
   );
 }

@@ -27,6 +27,8 @@ const GROUPS: readonly (readonly [StatsBy, string])[] = [
   ["family", "Family"],
 ];
 const BINS = 18;
+/** Why a total can be longer than the window. */
+const TOUCHING = "Spans that touch the window count whole, with what of them lies outside of it";
 const NO_ROWS: StatsRow[] = [];
 
 /** Ends of a scale are round: `30 ms`. */
@@ -49,10 +51,11 @@ function percentileColumn(key: "p50Ns" | "p95Ns" | "p99Ns", head: string, of: 95
   };
 }
 
-function timeColumn(key: "totalNs" | "selfNs" | "meanNs" | "minNs" | "maxNs", head: string): Column<StatsRow> {
+function timeColumn(key: "totalNs" | "selfNs" | "meanNs" | "minNs" | "maxNs", head: string, title?: string): Column<StatsRow> {
   return {
     key,
     head,
+    ...(title === undefined ? {} : { title }),
     width: "68px",
     isNumber: true,
     value: (row) => row[key],
@@ -78,8 +81,8 @@ function columnsOf(by: StatsBy, selfTotal: number, histogram: Column<StatsRow>):
       ),
     },
     { key: "count", head: "Count", width: "60px", isNumber: true, value: (row) => row.count, text: (row) => count(row.count) },
-    timeColumn("totalNs", "Total"),
-    timeColumn("selfNs", "Self"),
+    timeColumn("totalNs", "Total", TOUCHING),
+    timeColumn("selfNs", "Self", TOUCHING),
     timeColumn("meanNs", "Mean"),
     percentileColumn("p50Ns", "P50", null),
     percentileColumn("p95Ns", "P95", 95),
@@ -222,10 +225,12 @@ export function Statistics() {
           tools={
             <>
               <Segments label="Group by" values={GROUPS} now={by.value} set={(group) => (by.value = group)} />
-              <span class="tools-note">
-                {count(rows.length)} {rows.length === 1 ? by.value : by.value === "family" ? "families" : `${by.value}s`} in {window === null ? "the trace" : "the window"}
-                {filter ? ", hits only" : ""}
-              </span>
+              {current !== null && (
+                <span class="tools-note" title={TOUCHING}>
+                  {count(rows.length)} {rows.length === 1 ? by.value : by.value === "family" ? "families" : `${by.value}s`} in {window === null ? "the trace" : "the window"}
+                  {filter ? ", hits only" : ""}
+                </span>
+              )}
               {current !== null && current.left.rows > 0 && (
                 <span class="tools-note" title={`Those with the largest totals are listed. The others took ${duration(current.left.totalNs)} in all: a filter or a smaller window shows them.`}>
                   {count(current.left.rows)} more

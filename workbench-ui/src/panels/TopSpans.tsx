@@ -57,9 +57,11 @@ export function TopSpansTable({ isCompact = false }: { isCompact?: boolean }) {
           isCompact ? null : (
             <>
               <Segments label="Longest by" values={ORDERS} now={order.value} set={(value) => (order.value = value)} />
-              <span class="tools-note">
-                the {count(spans.length)} longest in {window === null ? "the trace" : "the window"}
-              </span>
+              {answer.value !== null && (
+                <span class="tools-note">
+                  the {count(spans.length)} longest in {window === null ? "the trace" : "the window"}
+                </span>
+              )}
               <PinButton />
             </>
           )

@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, type SessionApi, isAbort } from "../protocol/http";
+import { type SessionApi, isAbort, isDisconnected } from "../protocol/http";
 import type { Problem } from "../protocol/types";
-import { isReady, sessionApi } from "../state/store";
+import { problemOf } from "../state/problems";
+import { connection, isReady, sessionApi } from "../state/store";
 
 export interface Answer<T> {
   value: T | null;
@@ -29,12 +30,16 @@ export function useRequest<T>(ask: ((api: SessionApi, signal: AbortSignal) => Pr
       .then((value) => !controller.signal.aborted && setState({ of: api, value, problem: null }))
       .catch((error: unknown) => {
         if (controller.signal.aborted || isAbort(error)) return;
-        const problem = error instanceof ApiError ? error.problem : { status: 0, code: "internal", detail: String(error) };
-        setState({ of: api, value: null, problem });
+        setState({ of: api, value: null, problem: problemOf(error) });
       })
       .finally(() => !controller.signal.aborted && setLoading(false));
     return () => controller.abort();
   }, [api, canAsk, attempt, ...keys]);
+  // What nobody answered is asked again when the server is back.
+  const link = connection.value.is;
+  useEffect(() => {
+    if (link === "open" && isDisconnected(state.problem)) setAttempt((before) => before + 1);
+  }, [link]);
   const isOwn = state.of === api;
   return {
     value: isOwn ? state.value : null,

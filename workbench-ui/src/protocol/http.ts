@@ -16,6 +16,19 @@ export class ApiError extends Error {
   }
 }
 
+/** Nobody listens at the port: what a browser says of that is `Failed to fetch`. */
+const NO_ANSWER: t.Problem = {
+  status: 0,
+  code: "disconnected",
+  detail: "The server does not answer.",
+  hint: "Is typhon ui still running? This is asked again when it answers.",
+};
+
+/** Did a request fail because nobody answered? */
+export function isDisconnected(problem: t.Problem | null): boolean {
+  return problem?.code === NO_ANSWER.code;
+}
+
 /** Was a request given up on purpose? */
 export function isAbort(error: unknown): boolean {
   return (error instanceof DOMException && error.name === "AbortError") || (error instanceof ApiError && error.problem.code === "cancelled");
@@ -104,7 +117,9 @@ async function send(path: string, { method = "GET", body, bytes, signal }: Ask):
     headers["Content-Type"] = "application/octet-stream";
     init.body = bytes;
   }
-  const response = await fetch(API + path, init);
+  const response = await fetch(API + path, init).catch((error: unknown) => {
+    throw isAbort(error) ? error : new ApiError(NO_ANSWER);
+  });
   if (!response.ok) throw new ApiError(await problemOf(response));
   return response;
 }

@@ -17,7 +17,7 @@ export interface SessionSummary {
   /** Grows whenever the answer to a tile request may have changed. */
   generation: number;
   state: SessionState;
-  onDisk: "same" | "grown" | "changed" | "truncated" | "replaced" | "gone";
+  onDisk: "same" | "grown" | "changed" | "truncated" | "replaced" | "overwritten" | "gone";
   remarks: string[];
 }
 

@@ -206,6 +206,13 @@ export async function search(text: string): Promise<void> {
   }
 }
 
+/** A text that is no filter: what the one before found is not its answer. */
+export function refuseSearch(text: string, problem: t.Problem): void {
+  searching.abort();
+  s.filter.value = { is: "failed", text: text.trim(), problem };
+  s.hitAt.value = null;
+}
+
 export function setTheme(theme: s.Theme): void {
   s.theme.value = theme;
   saveSettings();

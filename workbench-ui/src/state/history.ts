@@ -18,7 +18,7 @@ export function currentLink(): Link {
   };
   const event = s.primary.value?.event;
   if (event) link.event = event;
-  if (s.filter.value.is !== "none") link.filter = s.filter.value.text;
+  if (s.filter.value.is !== "none" && s.filter.value.is !== "failed") link.filter = s.filter.value.text;
   if (s.sessions.value.length > 1 && s.activeId.value !== null) link.session = s.activeId.value;
   return link;
 }

@@ -1,7 +1,7 @@
 /** Brings what the server knows about the sessions into the store. */
 
 import { batch, computed, effect, untracked } from "@preact/signals";
-import { SessionApi, api, isRefusal, token } from "../protocol/http";
+import { SessionApi, api, isDisconnected, isRefusal, token } from "../protocol/http";
 import { Latest } from "../protocol/latest";
 import { takeTokenOfAnotherTab } from "../protocol/otherTabs";
 import { Socket } from "../protocol/socket";
@@ -14,7 +14,10 @@ import * as s from "./store";
 const PAGE = 10_000;
 
 export const socket = new Socket({
-  connection: (state) => (s.connection.value = state),
+  connection: (state) => {
+    s.connection.value = state;
+    if (state.is === "open" && isDisconnected(s.lastProblem.value)) s.lastProblem.value = null;
+  },
   sessions: (list, assets) => {
     reloadOnce(assets);
     s.sessions.value = list;
@@ -173,9 +176,14 @@ export function followSessions(start: Link, opened: (link: Link | null) => void)
   });
 }
 
+/** Opens a file, for who says himself why it cannot be. */
+export async function tryOpen(path: string): Promise<void> {
+  s.activeId.value = (await api.open(path)).id;
+}
+
 export async function openFile(path: string): Promise<void> {
   try {
-    s.activeId.value = (await api.open(path)).id;
+    await tryOpen(path);
   } catch (error) {
     report(error);
   }

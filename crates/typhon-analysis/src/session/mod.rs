@@ -44,6 +44,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use typhon_trace::header::{FileHeader, HEADER_BYTES};
 use typhon_trace::reader::{ReadAt, TraceFile};
 
 /// A switch that stops a long call. Clones share it.
@@ -139,6 +140,8 @@ pub enum OnDisk {
     Truncated,
     /// Another file has its name. The session still reads the first one.
     Replaced,
+    /// Another recording was written into it, over the one that was opened.
+    Overwritten,
     /// There is no file of this name any more. The session still reads what it opened.
     Gone,
 }
@@ -303,6 +306,7 @@ impl Session {
         let is_same_time = now.modified().ok() == self.shared.opened_modified;
         match now.len().cmp(&self.shared.file_bytes) {
             _ if !is_same_file(&now, &opened) => OnDisk::Replaced,
+            _ if !is_same_time && self.shared.is_other_recording() => OnDisk::Overwritten,
             std::cmp::Ordering::Less => OnDisk::Truncated,
             std::cmp::Ordering::Greater => OnDisk::Grown,
             std::cmp::Ordering::Equal if is_same_time => OnDisk::Same,
@@ -387,6 +391,15 @@ impl Drop for Session {
 }
 
 impl Shared {
+    /// Does the file begin with the header of another recording? What a recorder writes at the end of its own is left out.
+    fn is_other_recording(&self) -> bool {
+        let mut head = [0; HEADER_BYTES];
+        let read = self.trace.data().read_at(&mut head, 0).unwrap_or(0);
+        let opened = self.trace.header();
+        FileHeader::parse(&head[..read])
+            .is_ok_and(|now| now.created_utc_ticks != opened.created_utc_ticks || now.database_id != opened.database_id)
+    }
+
     /// Nothing runs any more.
     fn end(&self) {
         // Under the lock, so that nobody misses it between looking and waiting.

@@ -124,6 +124,44 @@ fn failure(args: &Ui, error: ServerError) -> Failure {
     }
 }
 
+/// A port, in words for whoever wrote something else.
+pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
+    text.parse()
+        .ok()
+        .filter(|port| *port > 0)
+        .ok_or_else(|| "a port is a number from 1 to 65535".to_owned())
+}
+
+/// A view, as links of the page have it behind the `#`, or such a link as a whole. The page leaves out what it does not
+/// understand, as it has to for links of other versions; here somebody can be told.
+pub(crate) fn parse_view(text: &str) -> Result<String, String> {
+    let view = text.split_once('#').map_or(text, |(_, view)| view);
+    for part in view.split('&').filter(|part| !part.is_empty()) {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        match key {
+            "t" if !is_window(value) => {
+                return Err("t is a window in ns, the end after the start: t=1000000..2000000".to_owned());
+            }
+            "e" if !is_event(value) => {
+                return Err("e is an event, as `typhon trace dump` names them: e=12.34".to_owned());
+            }
+            "t" | "e" | "v" | "f" | "c" | "s" => {}
+            _ => return Err(format!("`{key}` is no part of a view; these are t, e, v, f, c and s")),
+        }
+    }
+    Ok(view.to_owned())
+}
+
+fn is_window(text: &str) -> bool {
+    let bound = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok())?;
+    text.split_once("..").and_then(|(from, to)| Some(bound(from)? < bound(to)?)).unwrap_or(false)
+}
+
+fn is_event(text: &str) -> bool {
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()) && text.parse::<u32>().is_ok();
+    text.split_once('.').is_some_and(|(block, record)| number(block) && number(record))
+}
+
 /// Bytes: `512M`, `1GiB`, `1073741824`.
 pub(crate) fn parse_memory(text: &str) -> Result<usize, String> {
     const LEAST: usize = 64 << 20;
@@ -143,7 +181,30 @@ pub(crate) fn parse_memory(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_memory;
+    use super::{parse_memory, parse_port, parse_view};
+
+    #[test]
+    fn views_are_written_as_links_have_them() {
+        for (text, view) in [
+            ("", ""),
+            ("#t=1..2&e=3.4", "t=1..2&e=3.4"),
+            ("v=inspector,top&f=name%3DA&c=kind&s=2", "v=inspector,top&f=name%3DA&c=kind&s=2"),
+            ("http://127.0.0.1:5200/#t=0..9", "t=0..9"),
+        ] {
+            assert_eq!(parse_view(text).as_deref(), Ok(view), "{text}");
+        }
+        for text in ["t=zzz", "t=2..1", "t=1..1", "t=+1..2", "t", "e=x", "e=1", "zzz", "#token=abc", "x=1"] {
+            assert!(parse_view(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ports_are_numbers() {
+        assert_eq!(parse_port("5200"), Ok(5200));
+        for text in ["x", "0", "65536", "", "-1"] {
+            assert!(parse_port(text).is_err_and(|why| why.contains("1 to 65535")), "{text}");
+        }
+    }
 
     #[test]
     fn memory_is_written_with_units() {

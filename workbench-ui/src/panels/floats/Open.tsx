@@ -3,10 +3,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { bytes, count, visible } from "../../format";
-import { ApiError, api, isAbort } from "../../protocol/http";
+import { api, isAbort } from "../../protocol/http";
 import { Latest } from "../../protocol/latest";
-import type { FileEntry, Files } from "../../protocol/types";
-import { openFile } from "../../state/sessions";
+import type { FileEntry, Files, Problem } from "../../protocol/types";
+import { problemOf } from "../../state/problems";
+import { tryOpen } from "../../state/sessions";
 import { Dialog, closeFloat } from "./Dialog";
 
 const listing = new Latest();
@@ -17,7 +18,7 @@ function when(ms: number | null): string {
 
 export function Open() {
   const files = useSignal<Files | null>(null);
-  const fault = useSignal<string | null>(null);
+  const fault = useSignal<Problem | null>(null);
   const typed = useSignal("");
   const list = async (dir: string | null) => {
     try {
@@ -26,15 +27,21 @@ export function Open() {
       files.value = answer;
       fault.value = null;
     } catch (error) {
-      if (!isAbort(error)) fault.value = error instanceof ApiError ? error.problem.detail : String(error);
+      if (!isAbort(error)) fault.value = problemOf(error);
     }
   };
   useEffect(() => void list(null), []);
-  const open = (path: string) => {
-    closeFloat();
-    void openFile(path);
+  /** The dialog stays with its path until the file is open: a mistake in it can be mended. */
+  const open = async (path: string) => {
+    fault.value = null;
+    try {
+      await tryOpen(path);
+      closeFloat();
+    } catch (error) {
+      if (!isAbort(error)) fault.value = problemOf(error);
+    }
   };
-  const choose = (entry: FileEntry) => (entry.isFolder ? void list(entry.path) : open(entry.path));
+  const choose = (entry: FileEntry) => void (entry.isFolder ? list(entry.path) : open(entry.path));
   const now = files.value;
   return (
     <Dialog label="Open a trace" className="open">
@@ -48,7 +55,7 @@ export function Open() {
         class="open-path"
         onSubmit={(event) => {
           event.preventDefault();
-          if (typed.value.trim() !== "") open(typed.value.trim());
+          if (typed.value.trim() !== "") void open(typed.value.trim());
         }}
       >
         <input
@@ -68,7 +75,8 @@ export function Open() {
       </form>
       {fault.value !== null && (
         <p class="panel-fault" role="alert">
-          {visible(fault.value)}
+          {visible(fault.value.detail)}
+          {fault.value.hint ? <span class="text-2"> {visible(fault.value.hint)}</span> : null}
         </p>
       )}
       {now !== null && (

@@ -114,6 +114,15 @@ function ofTrace(): Command[] {
   return [...spans, ...lanes.flat()];
 }
 
+/** What is said when nothing answers. */
+function nothing(query: string): string {
+  if (!query.startsWith(":") && parseTarget(query) === null) return "No command, lane or name has these letters.";
+  const { numbers } = ticks.value;
+  if (parseTarget(query)?.is !== "tick") return "Write :tick 12, :1.2s, :00:04.321 or :1.2s..1.3s, within the trace.";
+  if (numbers.length === 0) return "This recording has no ticks.";
+  return `There is no such tick: the recording has ${count(numbers[0] ?? 0)} to ${count(numbers[numbers.length - 1] ?? 0)}.`;
+}
+
 const SHOWN = 12;
 
 function answers(query: string): Command[] {
@@ -189,7 +198,7 @@ export function Palette() {
         ))}
       </ul>
       {list.length === 0 && (
-        <p class="palette-none text-2">{query.value.startsWith(":") ? "Write :tick 12, :1.2s, :00:04.321 or :1.2s..1.3s, within the trace." : "No command, lane or name has these letters."}</p>
+        <p class="palette-none text-2">{nothing(query.value)}</p>
       )}
     </Dialog>
   );

@@ -155,7 +155,7 @@ export function Table<R>(props: TableProps<R>) {
           <ExportMenu name={props.name} table={() => textTable(rows, columns, sort)} />
         </div>
       )}
-      <div class="table" role="grid" aria-label={props.label} aria-rowcount={ordered.length + 1} ref={view} onScroll={measure} onKeyDown={onKeyDown}>
+      <div class={ordered.length === 0 ? "table is-empty" : "table"} role="grid" aria-label={props.label} aria-rowcount={ordered.length + 1} ref={view} onScroll={measure} onKeyDown={onKeyDown}>
         <div role="rowgroup" class="table-head">
           <div role="row" aria-rowindex={1} style={{ gridTemplateColumns: template, minWidth }}>
             {columns.map((column) => {
