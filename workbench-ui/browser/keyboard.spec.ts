@@ -1,5 +1,5 @@
 import { duration } from "../src/format";
-import { drawn, expect, open, showsTick, test } from "./page";
+import { asked, drawn, expect, open, showsTick, test } from "./page";
 import { json, pathOf } from "./traces";
 
 async function windowText(page: import("@playwright/test").Page): Promise<string> {
@@ -139,4 +139,46 @@ test("what happens is said to screen readers", async ({ page }) => {
   await expect(live).toHaveText(/^Tick \d+$/);
   await page.getByRole("textbox", { name: "Search spans, fields, ticks" }).fill("name=AntUpdate");
   await expect(live).toHaveText(/^[\d,]+ hits$/);
+});
+
+test("arrow keys stay in the window: the slowest tick, down through all its rows, and the inspector", async ({ page }) => {
+  await open(page, "anthill");
+  const worst = json("trace", "stats", pathOf("anthill")).ticks.worst[0];
+  await page.keyboard.press("Shift+BracketRight");
+  // At once, while the window still moves to the tick.
+  await page.keyboard.press("ArrowDown");
+  await showsTick(page, worst.tick);
+  await drawn(page);
+  const tracks = page.getByRole("grid", { name: "Tracks" });
+  await expect(tracks).toHaveAttribute("aria-activedescendant", /^cell-/);
+  const shown = await page.evaluate(() => window.__typhon?.window());
+  const inspector = page.locator(".inspector[data-event]");
+  const lanes = new Set<string>();
+  let events: string[] = [];
+  for (let step = 0; step < 40; step += 1) {
+    const cell = (await tracks.getAttribute("aria-activedescendant")) ?? "";
+    lanes.add(cell.split("-")[1] ?? "");
+    await page.keyboard.press("Enter");
+    await expect(tracks.locator(`#${cell}`)).toHaveCount(1);
+    await drawn(page);
+    const event = (await inspector.getAttribute("data-event")) ?? "";
+    if (event !== events[events.length - 1]) events = [...events, event];
+    await page.keyboard.press("ArrowDown");
+    await drawn(page);
+    expect(await page.evaluate(() => window.__typhon?.window()), `the window after ${cell}`).toEqual(shown);
+    if ((await tracks.getAttribute("aria-activedescendant")) === cell) break;
+  }
+  await expect(page.getByRole("status")).toHaveText("Nothing below is in the window");
+  // Down to the last lane, past those that are idle; what was inspected on the way runs in the tick or reaches into what is shown of its neighbours.
+  expect(lanes.size).toBeGreaterThan(2);
+  expect(events.length).toBeGreaterThan(4);
+  let ofTick = 0;
+  const ticks: unknown[] = [];
+  for (const event of events) {
+    const { startNs, durationNs, tick } = await asked(page, "anthill", `event/${event}`);
+    expect(startNs < (shown?.toNs ?? 0) && startNs + Math.max(durationNs ?? 0, 1) > (shown?.fromNs ?? 0), `${event} is in the window`).toBe(true);
+    ofTick += tick === worst.tick ? 1 : 0;
+    ticks.push([event, tick, startNs, durationNs]);
+  }
+  expect(ofTick, JSON.stringify(ticks)).toBeGreaterThan(events.length / 2);
 });

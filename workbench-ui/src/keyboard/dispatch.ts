@@ -52,8 +52,15 @@ function stepOut(): void {
   else focused.value = null;
 }
 
+/** Arrow keys have gone on from what is selected. */
+function isFocusElsewhere(): boolean {
+  const [of, at] = [primary.value, focused.value];
+  if (at === null || of === null) return at !== null;
+  return of.place !== null && (of.place.lane !== at.lane || of.place.row !== at.row || of.place.index !== at.index);
+}
+
 function inspect(): void {
-  if (primary.value === null && focused.value !== null) selectFocused();
+  if (isFocusElsewhere()) selectFocused();
   setLayout({ inspectorTab: "inspector", isInspectorOpen: true });
 }
 

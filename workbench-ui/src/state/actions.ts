@@ -5,7 +5,7 @@ import { isAbort } from "../protocol/http";
 import { Latest } from "../protocol/latest";
 import type * as t from "../protocol/types";
 import { pushHistory, replaceHistory } from "./history";
-import { glideTo, stopGlide } from "./motion";
+import { glideTo, stopGlide, windowAhead } from "./motion";
 import { problemOf, report } from "./problems";
 import { saveSettings } from "./settings";
 import { socket } from "./sessions";
@@ -85,7 +85,7 @@ export function showSelection(): void {
 
 /** Moves the window so that a range can be seen, without zooming unless it does not fit. */
 export function reveal({ fromNs, toNs }: s.Range): void {
-  const window = s.timeWindow.value;
+  const window = windowAhead();
   if (fromNs >= window.fromNs && toNs <= window.toNs) return;
   const length = window.toNs - window.fromNs;
   if (toNs - fromNs > length) return showRange({ fromNs, toNs });
@@ -105,7 +105,7 @@ export function showTick(place: number): void {
 /** Previous (-1) or next (1) tick. */
 export function stepTick(by: -1 | 1): void {
   const { placeAt, startNs } = s.ticks.value;
-  const { fromNs, toNs } = s.timeWindow.value;
+  const { fromNs, toNs } = windowAhead();
   const here = placeAt((fromNs + toNs) / 2);
   showTick(Math.min(Math.max(here + by, 0), startNs.length - 1));
 }
@@ -113,7 +113,7 @@ export function stepTick(by: -1 | 1): void {
 /** The next slower (1) or less slow (-1) tick than the one in the middle of the window; while all are shown, the slowest. */
 export function stepSlowTick(by: -1 | 1): void {
   const { placeAt, durationNs } = s.ticks.value;
-  const { fromNs, toNs } = s.timeWindow.value;
+  const { fromNs, toNs } = windowAhead();
   const whole = s.wholeRange.value;
   const isWhole = fromNs <= whole.fromNs && toNs >= whole.toNs;
   const order = durationNs.map((_, place) => place).sort((a, b) => (durationNs[b] ?? 0) - (durationNs[a] ?? 0) || a - b);

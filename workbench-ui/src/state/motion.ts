@@ -8,10 +8,18 @@ import { type Range, settledWindow, timeWindow } from "./store";
 const SETTLE_MS = 120;
 
 let frame: number | undefined;
+/** Where a motion ends; null while there is none. */
+let goal: Range | null = null;
 
 export function stopGlide(): void {
   if (frame !== undefined) cancelAnimationFrame(frame);
   frame = undefined;
+  goal = null;
+}
+
+/** The window at the end of a motion, else as it is: what a key means that comes while the one before still moves it. */
+export function windowAhead(): Range {
+  return goal ?? timeWindow.peek();
 }
 
 /** Does the window move by itself? */
@@ -39,11 +47,13 @@ export function glideTo(target: Range): void {
   }
   const from = timeWindow.value;
   const start = performance.now();
+  goal = target;
   const step = (now: number) => {
     const share = Math.min(Math.max((now - start) / length, 0), 1);
     const eased = ease(share);
     const between = (a: number, b: number) => (share === 1 ? b : a + (b - a) * eased);
     timeWindow.value = { fromNs: between(from.fromNs, target.fromNs), toNs: between(from.toNs, target.toNs) };
+    if (share === 1) goal = null;
     frame = share < 1 ? requestAnimationFrame(step) : undefined;
   };
   frame = requestAnimationFrame(step);

@@ -1,16 +1,18 @@
 /** Walking over spans with the keyboard. The grid handles its own arrows; the key dispatcher may call these too. */
 
 import { batch } from "@preact/signals";
-import { ApiError } from "../protocol/http";
+import { ApiError, type SessionApi } from "../protocol/http";
 import { Latest } from "../protocol/latest";
 import type { EventDetail, Place } from "../protocol/types";
 import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
 import { announce, report, reveal, select } from "../state/actions";
-import { focused, nameOf, names, sessionApi, timeWindow } from "../state/store";
+import { windowAhead } from "../state/motion";
+import { type Range, focused, nameOf, names, sessionApi } from "../state/store";
 import { duration, visible } from "../format";
 import { BAND_ROWS } from "./cache";
 import type { Track } from "./tracks";
 import type { TimelineView } from "./view";
+import { type Found, type RowOf, type Walkable, firstWithin, rowsOf } from "./walk";
 
 let view: TimelineView | null = null;
 const walking = new Latest();
@@ -65,7 +67,18 @@ export function spoken(detail: EventDetail): string {
   return parts.filter((part) => part !== "").join(", ");
 }
 
-function land(detail: EventDetail, place: Place): void {
+/** Less of a span than this share of the window is hardly seen. */
+const SEEN_SHARE = 0.02;
+
+/** Can a range be seen without moving the window? */
+function isSeen({ fromNs, toNs }: Range): boolean {
+  const window = windowAhead();
+  const seen = Math.min(toNs, window.toNs) - Math.max(fromNs, window.fromNs);
+  return seen >= Math.min(toNs - fromNs, (window.toNs - window.fromNs) * SEEN_SHARE);
+}
+
+function land({ place, detail }: Found): void {
+  // The place asked for, not the event's own: in lanes of systems and strips the two differ.
   current = { ...detail, place };
   const range = { fromNs: detail.startNs, toNs: detail.startNs + Math.max(detail.durationNs ?? 0, 1) };
   batch(() => {
@@ -73,20 +86,19 @@ function land(detail: EventDetail, place: Place): void {
     if (view !== null) view.focusRange.value = range;
   });
   view?.showTrack(place.lane);
-  reveal(range);
+  if (!isSeen(range)) reveal(range);
   announce(spoken(current));
 }
 
-async function goTo(find: (signal: AbortSignal) => Promise<Place | null>): Promise<void> {
+async function goTo(find: (api: SessionApi, signal: AbortSignal) => Promise<Found | null>, otherwise: string | null = null): Promise<void> {
   const api = sessionApi.peek();
   if (api === null) return;
   try {
     await walking.run(async (signal) => {
-      const place = await find(signal);
-      if (place === null) return;
-      const detail = await api.at(place, signal);
-      // The place asked for, not the event's own: in lanes of systems and strips the two differ.
-      if (!signal.aborted) land(detail, place);
+      const found = await find(api, signal);
+      if (signal.aborted) return;
+      if (found !== null) land(found);
+      else if (otherwise !== null) announce(otherwise);
     });
   } catch (error) {
     // Behind the last span of a row there is none; staying is the answer.
@@ -94,47 +106,73 @@ async function goTo(find: (signal: AbortSignal) => Promise<Place | null>): Promi
   }
 }
 
-/** The entry of a row that is nearest to where the focus is, or to the middle of the window. */
-async function nearest(lane: number, row: number | null, signal: AbortSignal): Promise<Place | null> {
-  const { fromNs, toNs } = timeWindow.peek();
+/** The moment at which the walk over rows goes up and down: a long or early span on the way does not lead it aside. */
+let columnNs: number | null = null;
+
+/** The moment of the walk, else where the focus is, or the middle of the window when that is elsewhere. */
+function aboutNs({ fromNs, toNs }: Range): number {
+  if (columnNs !== null && columnNs >= fromNs && columnNs < toNs) return columnNs;
   const range = view?.focusRange.peek() ?? null;
   const isIn = range !== null && range.toNs > fromNs && range.fromNs < toNs;
-  const at = isIn ? (Math.max(range.fromNs, fromNs) + Math.min(range.toNs, toNs)) / 2 : (fromNs + toNs) / 2;
-  return (await sessionApi.peek()?.nearest(lane, row, at, signal))?.place ?? null;
+  return isIn ? (Math.max(range.fromNs, fromNs) + Math.min(range.toNs, toNs)) / 2 : (fromNs + toNs) / 2;
 }
 
-/** The first focus: the selection's lane, else the first lane that can be seen. */
+/** To the first of the rows that has something in the window: the keys explain what is looked at, and do not leave it. */
+function goToFirst(rows: readonly RowOf[], otherwise: string): void {
+  const window = windowAhead();
+  void goTo((api, signal) => {
+    const ask = async ({ lane, row }: RowOf, atNs: number) => {
+      const { place } = await api.nearest(lane, row, atNs, signal);
+      return place === null ? null : { place, detail: await api.at(place, signal) };
+    };
+    columnNs = aboutNs(window);
+    return firstWithin(rows, window, columnNs, ask, signal);
+  }, otherwise);
+}
+
+function lanesOf(tracks: readonly Track[]): Walkable[] {
+  return tracks.flatMap(({ lane, rows }) => (lane === null ? [] : [{ lane: lane.id, rows, extentNs: lane.extentNs }]));
+}
+
+/** The first focus: the first row that has something in the window. */
 function start(): void {
-  const track = walkable()[0];
-  if (track?.lane) void goTo((signal) => nearest(track.lane?.id ?? 0, 0, signal));
+  goToFirst(rowsOf(lanesOf(walkable()), windowAhead()), "No span is in the window");
 }
 
-/** One row up or down, over the borders of lanes. */
+/** Tracks above or below the one of the focus, the nearest first. */
+function beyond(track: Track, by: -1 | 1): Track[] {
+  const tracks = walkable();
+  const at = tracks.indexOf(track);
+  return by > 0 ? tracks.slice(at + 1) : tracks.slice(0, at).reverse();
+}
+
+const nothing = (by: -1 | 1) => `Nothing ${by > 0 ? "below" : "above"} is in the window`;
+
+/** One row up or down, over the borders of lanes, to what the window has. */
 export function moveRow(by: -1 | 1): void {
   const place = focused.peek();
   const track = trackOf(place);
   if (place === null || track === null) return start();
-  const row = (place.row ?? track.rows) + by;
-  if (row >= 0 && row < track.rows) return void goTo((signal) => nearest(place.lane, row, signal));
-  moveLane(by, by > 0 ? "first" : "last");
+  const row = place.row ?? track.rows;
+  const own = Array.from({ length: track.rows }, (_, at) => ({ lane: place.lane, row: at }));
+  const rest = by > 0 ? own.slice(row + 1) : own.slice(0, row).reverse();
+  goToFirst([...rest, ...rowsOf(lanesOf(beyond(track, by)), windowAhead(), by > 0 ? "first" : "last")], nothing(by));
 }
 
-/** One lane up or down. */
-export function moveLane(by: -1 | 1, row: "first" | "last" = "first"): void {
-  const tracks = walkable();
-  const at = tracks.findIndex((track) => track.lane?.id === focused.peek()?.lane);
-  if (at < 0) return start();
-  const next = tracks[at + by];
-  const lane = next?.lane?.id;
-  if (next !== undefined && lane !== undefined) void goTo((signal) => nearest(lane, row === "first" ? 0 : next.rows - 1, signal));
+/** One lane up or down, to what the window has. */
+export function moveLane(by: -1 | 1): void {
+  const track = trackOf(focused.peek());
+  if (track === null) return start();
+  goToFirst(rowsOf(lanesOf(beyond(track, by)), windowAhead()), nothing(by));
 }
 
 /** The previous or next span of the row. */
 export function moveSpan(by: -1 | 1): void {
   const place = focused.peek();
   if (place === null) return start();
-  const index = place.index + by;
-  if (index >= 0) void goTo(() => Promise.resolve({ ...place, index }));
+  const next = { ...place, index: place.index + by };
+  columnNs = null;
+  if (next.index >= 0) void goTo(async (api, signal) => ({ place: next, detail: await api.at(next, signal) }));
 }
 
 /** Selects what the keyboard is on. */
@@ -154,6 +192,7 @@ export function focusedDetail(): EventDetail | null {
 
 /** Follows a selection by mouse, so that keys go on from there. */
 export function focusOn(place: Place, fromNs: number, toNs: number): void {
+  columnNs = null;
   batch(() => {
     focused.value = place;
     if (view !== null) view.focusRange.value = { fromNs, toNs };
