@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import { drawn, expect, grid, open, showTable, test } from "./page";
+import { asked, drawn, expect, grid, open, showTable, test } from "./page";
 import { dump } from "./traces";
 
 const [FROM, TO] = [1_332_409_000, 1_368_409_000];
@@ -108,4 +108,53 @@ test("a drag on the session moves the window, and every panel with it (B-10)", a
   const moved = await shown(page);
   expect(moved.toNs - moved.fromNs).toBeCloseTo(range.toNs - range.fromNs, -3);
   expect((moved.fromNs - range.fromNs) / whole).toBeCloseTo(0.1, 1);
+});
+
+test("a drag with Shift selects a range, which all tables are about until Escape or a click takes it back (B-22)", async ({ page }) => {
+  await open(page, "anthill", `t=${FROM}..${TO}`);
+  const at = await lane(page);
+  const drag = async (from: number, to: number) => {
+    await page.keyboard.down("Shift");
+    await page.mouse.move(at.x + at.width * from, at.y);
+    await page.mouse.down();
+    await page.mouse.move(at.x + at.width * to, at.y, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await drawn(page);
+  };
+  const panel = await showTable(page, "Statistics");
+  const note = panel.locator(".tools-note").first();
+  await expect(note).toHaveText(/names in the window$/);
+  await drag(0.25, 0.5);
+  await expect(note).toHaveText(/names in the selection$/);
+  expect(await shown(page)).toEqual({ fromNs: FROM, toNs: TO });
+  await expect.poll(() => page.url()).toMatch(/&r=\d+\.\.\d+/);
+  const [fromNs, toNs] = (/&r=(\d+)\.\.(\d+)/.exec(page.url()) ?? []).slice(1).map(Number) as [number, number];
+  expect((toNs - fromNs) / (TO - FROM)).toBeCloseTo(0.25, 2);
+  const { rows } = await asked(page, "anthill", `stats?by=name&fromNs=${fromNs}&toNs=${toNs}&top=0`);
+  await expect(note).toHaveText(`${rows.length} names in the selection`);
+  await expect(grid(page, "Statistics by name")).toHaveAttribute("aria-rowcount", String(rows.length + 1));
+  for (const tab of ["Top spans", "Ticks", "Collections", "Gauges"]) {
+    await showTable(page, tab);
+    await expect(panel.locator(".tools-note").first(), tab).toHaveText(/in the selection/);
+  }
+  // The window may move meanwhile, and reloading keeps the range.
+  await page.keyboard.press("KeyD");
+  await drawn(page);
+  await expect(panel.locator(".tools-note").first()).toHaveText(/in the selection/);
+  await expect.poll(() => page.url()).not.toContain(`t=${FROM}..`);
+  await page.reload();
+  await drawn(page);
+  await expect(panel.locator(".tools-note").first()).toHaveText(/in the selection/);
+  await page.keyboard.press("Escape");
+  await expect(panel.locator(".tools-note").first()).toHaveText(/in the window/);
+  await page.goBack();
+  await expect(panel.locator(".tools-note").first()).toHaveText(/in the selection/);
+  await drawn(page);
+  await page.mouse.click(at.x + at.width * 0.9, at.y);
+  await expect(panel.locator(".tools-note").first()).toHaveText(/in the window/);
+  await drag(0.1, 0.2);
+  await expect(panel.locator(".tools-note").first()).toHaveText(/in the selection/);
+  await panel.getByRole("button", { name: /^Clear selection of/ }).click();
+  await expect(panel.locator(".tools-note").first()).toHaveText(/in the window/);
 });

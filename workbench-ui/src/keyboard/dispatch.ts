@@ -1,7 +1,7 @@
 /** Keys to actions (B-37), by physical position. */
 
-import { pan, setLayout, showSelection, showWhole, stepSlowTick, stepTick, zoom, clearSelection } from "../state/actions";
-import { type BottomTab, focused, isMeasuring, meta, openFloat, primary, selection, showLegends } from "../state/store";
+import { pan, setLayout, showSelection, showWhole, stepOut, stepSlowTick, stepTick, zoom } from "../state/actions";
+import { type BottomTab, focused, isMeasuring, meta, openFloat, primary, showLegends } from "../state/store";
 import { moveLane, moveRow, moveSpan, selectFocused } from "../timeline/focus";
 import { addBookmark } from "../panels/Bookmarks";
 import { stepHit } from "../panels/hits";
@@ -44,12 +44,6 @@ export function focusSearch(): void {
 export function toggleMeasuring(): void {
   isMeasuring.value = !isMeasuring.value;
   if (isMeasuring.value) setLayout({ inspectorTab: "bookmarks", isInspectorOpen: true });
-}
-
-function stepOut(): void {
-  if (isMeasuring.value) isMeasuring.value = false;
-  else if (selection.value.length > 0) clearSelection();
-  else focused.value = null;
 }
 
 /** Arrow keys have gone on from what is selected. */

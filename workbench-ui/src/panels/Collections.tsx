@@ -8,7 +8,7 @@ import { collections, gcSummary } from "../state/store";
 import type { Column } from "./table/Table";
 import { TablePanel } from "./table/TablePanel";
 import { bytesColumn, countColumn, durationColumn, instantColumn } from "./table/columns";
-import { tableRange } from "./window";
+import { nothingIn, tableRange, tableScope } from "./window";
 
 type Sizes = "promotedBytes" | "gen0Bytes" | "gen1Bytes" | "gen2Bytes" | "lohBytes" | "pohBytes" | "committedBytes";
 
@@ -62,11 +62,11 @@ export function Collections() {
       empty={
         all.length === 0
           ? "No collections in this recording. GC tracing was off, or nothing managed ran; typhon gc records them, and Typhon:Profiler:GcTracing:Enabled in a program."
-          : "No collection is in the window. Press 0 for the whole trace."
+          : nothingIn("No collection")
       }
       note={
         <>
-          {count(rows.length)} of {count(all.length)} collections
+          {count(rows.length)} of {count(all.length)} collections in the {tableScope.value}
           {pauses ? ` · paused ${duration(pauses.totalNs)} in all, ${duration(pauses.maxNs)} at most` : ""}
         </>
       }

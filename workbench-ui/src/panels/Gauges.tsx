@@ -9,7 +9,7 @@ import type { Column } from "./table/Table";
 import { TablePanel } from "./table/TablePanel";
 import { countColumn } from "./table/columns";
 import { useRequest } from "./useRequest";
-import { tableRange } from "./window";
+import { tableRange, tableScope } from "./window";
 
 interface InWindow {
   samples: number;
@@ -100,7 +100,7 @@ export function Gauges() {
       rowKey={(row) => String(row.lane)}
       sort={null}
       empty="No gauges in this recording. They come with the kind GaugeSnapshot, which the profiler writes once a tick."
-      note={`${count(rows.length)} gauges in the window`}
+      note={`${count(rows.length)} gauges in the ${tableScope.value}`}
     />
   );
 }

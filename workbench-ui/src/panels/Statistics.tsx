@@ -17,7 +17,7 @@ import { type Column, Table } from "./table/Table";
 import { TopSpansTable } from "./TopSpans";
 import { useRequest } from "./useRequest";
 import { useMedia } from "./useMedia";
-import { PinButton, tableFilter, tableWindow } from "./window";
+import { PinButton, nothingIn, tableFilter, tableScope, tableWindow } from "./window";
 
 const GROUPS: readonly (readonly [StatsBy, string])[] = [
   ["name", "Name"],
@@ -221,13 +221,13 @@ export function Statistics() {
           selected={chosen.value}
           choose={choose}
           seen={seen}
-          empty={current === null ? "" : filter ? "None of the hits is in the window." : "No event is in the window. Press 0 for the whole trace."}
+          empty={current === null ? "" : nothingIn(filter ? "None of the hits" : "No event")}
           tools={
             <>
               <Segments label="Group by" values={GROUPS} now={by.value} set={(group) => (by.value = group)} />
               {current !== null && (
                 <span class="tools-note" title={TOUCHING}>
-                  {count(rows.length)} {rows.length === 1 ? by.value : by.value === "family" ? "families" : `${by.value}s`} in {window === null ? "the trace" : "the window"}
+                  {count(rows.length)} {rows.length === 1 ? by.value : by.value === "family" ? "families" : `${by.value}s`} in the {tableScope.value}
                   {filter ? ", hits only" : ""}
                 </span>
               )}

@@ -7,7 +7,7 @@ import { meta, ticks } from "../state/store";
 import type { Column } from "./table/Table";
 import { TablePanel } from "./table/TablePanel";
 import { countColumn, durationColumn, instantColumn } from "./table/columns";
-import { tableRange, tableWindow } from "./window";
+import { nothingIn, tableRange, tableScope } from "./window";
 
 interface TickRow {
   place: number;
@@ -41,7 +41,6 @@ function columnsOf(p95Ns: number | null): Column<TickRow>[] {
 export function Ticks() {
   const table = ticks.value;
   const { fromNs, toNs } = tableRange.value;
-  const isWhole = tableWindow.value === null;
   const rows = useMemo(() => {
     const list: TickRow[] = [];
     const first = Math.max(0, table.placeAt(fromNs));
@@ -72,10 +71,10 @@ export function Ticks() {
       rowKey={(row) => String(row.place)}
       sort={{ key: "durationNs", isDescending: true }}
       choose={(row) => showTick(row.place)}
-      empty={table.startNs.length === 0 ? "This recording has no ticks: nothing in it runs a tick loop." : "No tick is in the window. Press 0 for the whole trace."}
+      empty={table.startNs.length === 0 ? "This recording has no ticks: nothing in it runs a tick loop." : nothingIn("No tick")}
       note={
         <>
-          {count(rows.length)} of {count(table.startNs.length)} ticks in {isWhole ? "the trace" : "the window"}
+          {count(rows.length)} of {count(table.startNs.length)} ticks in the {tableScope.value}
         </>
       }
     />

@@ -10,7 +10,7 @@ import { Segments } from "./Segments";
 import { Table } from "./table/Table";
 import { countColumn, durationColumn, eventColumn, instantColumn, laneColumn, nameColumn } from "./table/columns";
 import { useRequest } from "./useRequest";
-import { PinButton, tableFilter, tableWindow } from "./window";
+import { PinButton, nothingIn, tableFilter, tableScope, tableWindow } from "./window";
 
 const ORDERS = [
   ["total", "Duration"],
@@ -52,14 +52,14 @@ export function TopSpansTable({ isCompact = false }: { isCompact?: boolean }) {
         sort={{ key: order.value === "self" && !isCompact ? "selfNs" : "durationNs", isDescending: true }}
         selected={primary.value?.event ?? null}
         choose={(span) => void selectEvent(span.event)}
-        empty={answer.value === null ? "" : "No span is in the window. Press 0 for the whole trace."}
+        empty={answer.value === null ? "" : nothingIn("No span")}
         tools={
           isCompact ? null : (
             <>
               <Segments label="Longest by" values={ORDERS} now={order.value} set={(value) => (order.value = value)} />
               {answer.value !== null && (
                 <span class="tools-note">
-                  the {count(spans.length)} longest in {window === null ? "the trace" : "the window"}
+                  the {count(spans.length)} longest in the {tableScope.value}
                 </span>
               )}
               <PinButton />

@@ -170,9 +170,28 @@ export async function selectEvent(event: string, { show = true, remember = true 
   }
 }
 
-export function clearSelection(): void {
-  if (s.selection.value.length === 0) return;
+/** Selects a range of time, which the tables are about then, or takes it back. Back undoes both. */
+export function selectRange(range: s.Range | null): void {
+  if (range === null && s.selectedRange.value === null) return;
   pushHistory();
+  const whole = s.wholeRange.value;
+  // Whole ns, as links and requests have them.
+  s.selectedRange.value =
+    range === null ? null : { fromNs: Math.max(Math.floor(range.fromNs), whole.fromNs), toNs: Math.min(Math.ceil(range.toNs), whole.toNs) };
+  replaceHistory();
+}
+
+/** Escape: takes back what was begun or chosen last. */
+export function stepOut(): void {
+  if (s.isMeasuring.value) s.isMeasuring.value = false;
+  else if (s.selectedRange.value !== null) selectRange(null);
+  else if (s.selection.value.length > 0) clearSelection();
+  else s.focused.value = null;
+}
+
+export function clearSelection({ remember = true } = {}): void {
+  if (s.selection.value.length === 0) return;
+  if (remember) pushHistory();
   s.selection.value = [];
   replaceHistory();
 }

@@ -16,6 +16,7 @@ export function currentLink(): Link {
     panels: { inspector: isInspectorOpen ? inspectorTab : null, bottom: isBottomOpen ? bottomTab : null },
     colour: s.colourMode.value,
   };
+  if (s.selectedRange.value !== null) link.range = s.selectedRange.value;
   const event = s.primary.value?.event;
   if (event) link.event = event;
   if (s.filter.value.is !== "none" && s.filter.value.is !== "failed") link.filter = s.filter.value.text;
@@ -55,6 +56,7 @@ export function applyLink(link: Link, target: LinkTarget): void {
     batch(() => {
       if (link.session) target.openSession(link.session);
       if (link.window) s.timeWindow.value = link.window;
+      s.selectedRange.value = link.range ?? null;
       if (link.colour) s.colourMode.value = link.colour;
       if (link.panels) {
         const { inspector, bottom } = link.panels;

@@ -1,9 +1,11 @@
-/** The part of the view that a link holds (B-27): `#t=a..b&e=EventId&v=panels&f=filter&c=colour`. Pure. */
+/** The part of the view that a link holds (B-27): `#t=a..b&r=a..b&e=EventId&v=panels&f=filter&c=colour`. Pure. */
 
 import type { BottomTab, ColourMode, InspectorTab, Range } from "./store";
 
 export interface Link {
   window?: Range;
+  /** The selected range. */
+  range?: Range;
   event?: string;
   panels?: { inspector: InspectorTab | null; bottom: BottomTab | null };
   filter?: string;
@@ -17,7 +19,8 @@ const INSPECTOR: readonly InspectorTab[] = ["inspector", "bookmarks", "notices",
 
 export function formatLink(link: Link): string {
   const parts: string[] = [];
-  if (link.window) parts.push(`t=${Math.floor(link.window.fromNs)}..${Math.ceil(link.window.toNs)}`);
+  if (link.window) parts.push(`t=${formatRange(link.window)}`);
+  if (link.range) parts.push(`r=${formatRange(link.range)}`);
   if (link.event) parts.push(`e=${encodeURIComponent(link.event)}`);
   if (link.panels) parts.push(`v=${[link.panels.inspector, link.panels.bottom].map((panel) => panel ?? "").join(",")}`);
   if (link.filter) parts.push(`f=${encodeURIComponent(link.filter)}`);
@@ -35,9 +38,9 @@ export function parseLink(fragment: string): Link {
     const [key, raw] = [part.slice(0, at), part.slice(at + 1)];
     const value = decode(raw);
     if (value === null) continue;
-    if (key === "t") {
-      const times = /^(\d{1,18})\.\.(\d{1,18})$/.exec(value);
-      if (times && Number(times[2]) > Number(times[1])) link.window = { fromNs: Number(times[1]), toNs: Number(times[2]) };
+    if (key === "t" || key === "r") {
+      const range = parseRange(value);
+      if (range !== null) link[key === "t" ? "window" : "range"] = range;
     } else if (key === "e" && /^\d{1,10}\.\d{1,10}$/.test(value)) link.event = value;
     else if (key === "v") {
       const [inspector, bottom] = value.split(",");
@@ -52,6 +55,16 @@ export function parseLink(fragment: string): Link {
     } else if (key === "s" && value !== "") link.session = value;
   }
   return link;
+}
+
+function formatRange({ fromNs, toNs }: Range): string {
+  return `${Math.floor(fromNs)}..${Math.ceil(toNs)}`;
+}
+
+function parseRange(text: string): Range | null {
+  const times = /^(\d{1,18})\.\.(\d{1,18})$/.exec(text);
+  const [fromNs, toNs] = [Number(times?.[1]), Number(times?.[2])];
+  return toNs > fromNs ? { fromNs, toNs } : null;
 }
 
 function decode(text: string): string | null {

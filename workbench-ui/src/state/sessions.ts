@@ -102,6 +102,7 @@ async function load(of: SessionApi, isFirst: boolean, isReady: boolean, start: L
     s.notices.value = notices;
     s.bookmarks.value = bookmarks?.bookmarks ?? [];
     if (isFirst) restoreLaneView();
+    if (isFirst && start?.range) s.selectedRange.value = start.range;
     if (isFirst && start?.window) s.timeWindow.value = start.window;
     else if (isFirst || showedAll) s.timeWindow.value = { ...s.wholeRange.value };
   });
@@ -122,6 +123,7 @@ function forget(): void {
     s.focused.value = null;
     s.filter.value = { is: "none" };
     s.measure.value = null;
+    s.selectedRange.value = null;
     s.timeWindow.value = { fromNs: 0, toNs: 1 };
   });
 }

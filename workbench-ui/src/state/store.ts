@@ -131,7 +131,9 @@ export const cursorNs = signal<number | null>(null);
 /** The ruler of R and drag. */
 export const measure = signal<Range | null>(null);
 export const isMeasuring = signal(false);
-/** A range that was dragged with Shift; actions on ranges take it. */
+/** What is being dragged out: of the window to come, or of a selection. */
+export const draggedRange = signal<Range | null>(null);
+/** The range that was dragged with Shift (B-22). The tables are about it until it is taken back. */
 export const selectedRange = signal<Range | null>(null);
 
 /** A recording that was opened before. */

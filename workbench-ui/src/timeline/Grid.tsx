@@ -5,7 +5,7 @@
 
 import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
 import { visible } from "../format";
-import { clearSelection } from "../state/actions";
+import { stepOut } from "../state/actions";
 import { focused, nameOf } from "../state/store";
 import { BAND_ROWS } from "./cache";
 import { focusedDetail, moveLane, moveRow, moveSpan, selectFocused, spoken } from "./focus";
@@ -54,7 +54,7 @@ const KEYS: Record<string, (event: KeyboardEvent) => void> = {
   PageUp: () => moveLane(-1),
   PageDown: () => moveLane(1),
   Enter: (event) => selectFocused(event.shiftKey),
-  Escape: () => clearSelection(),
+  Escape: stepOut,
 };
 
 export function Grid({ view }: { view: TimelineView }) {

@@ -1,7 +1,7 @@
 /** Ruler, grid, borders of ticks, cursor and measure. */
 
 import { count, duration, pointInTime } from "../format";
-import { cursorNs, measure, meta, selectedRange, ticks, timeDisplay } from "../state/store";
+import { type Range, cursorNs, draggedRange, measure, meta, selectedRange, ticks, timeDisplay } from "../state/store";
 import { nsAt, toNs, xOf } from "./axis";
 import { type Context, textWidth, useFont, vertical } from "./draw";
 import { makeRuler } from "./ruler";
@@ -105,14 +105,16 @@ function tickCaption(context: Context, place: number, ns: number | null, room: n
 /** Above everything: the moment under the mouse, the ruler of R, a chosen range. */
 export function drawCursor(context: Context, scene: Scene): void {
   const { axis, palette, height, rulerHeight } = scene;
-  for (const [range, isMeasure] of [[selectedRange.value, false], [measure.value, true]] as const) {
+  let chips = 0;
+  for (const range of [draggedRange.value ?? selectedRange.value, measure.value]) {
     if (range === null) continue;
     const [from, to] = [xOf(axis, range.fromNs), xOf(axis, range.toNs)];
     context.fillStyle = palette.signal["accent-wash"];
     context.fillRect(from, rulerHeight, to - from, height - rulerHeight);
     vertical(context, Math.round(from), rulerHeight, height, palette.signal.accent);
     vertical(context, Math.round(to) - 1, rulerHeight, height, palette.signal.accent);
-    if (isMeasure) drawMeasure(context, scene, from, to, range.toNs - range.fromNs);
+    drawLength(context, scene, range, from, to, chips);
+    chips += 1;
   }
   const ns = cursorNs.value;
   if (ns === null) return;
@@ -131,16 +133,16 @@ export function drawCursor(context: Context, scene: Scene): void {
   context.fillText(text, left + 5, rulerHeight - 4);
 }
 
-function drawMeasure(context: Context, scene: Scene, from: number, to: number, ns: number): void {
+/** How long a range is, and how many ticks begin in it; chips of several ranges stand below each other. */
+function drawLength(context: Context, scene: Scene, range: Range, from: number, to: number, line: number): void {
   const { palette } = scene;
   const { placeAt } = ticks.value;
-  const range = measure.value;
-  const across = range === null ? 0 : Math.max(placeAt(range.toNs) - placeAt(range.fromNs), 0);
-  const text = `${duration(ns)} · ${count(across)} tick starts`;
+  const across = Math.max(placeAt(range.toNs) - placeAt(range.fromNs), 0);
+  const text = `${duration(range.toNs - range.fromNs)} · ${count(across)} tick starts`;
   useFont(context, palette, 11, 500);
   const width = textWidth(context, text) + 12;
   const left = Math.min(Math.max((from + to) / 2 - width / 2, 0), scene.axis.widthPx - width);
-  const y = scrollAreaTop(scene) + 4;
+  const y = scrollAreaTop(scene) + 4 + line * 22;
   context.fillStyle = palette.signal.accent;
   context.beginPath();
   context.roundRect(left, y, width, 18, 3);

@@ -1,6 +1,6 @@
 /** What the pointer does on the tracks (B-17, B-22). */
 
-import { announce, clearSelection, pan, report, select, setWindow, showRange, zoom } from "../state/actions";
+import { announce, clearSelection, pan, report, select, selectRange, setWindow, showRange, zoom } from "../state/actions";
 import * as s from "../state/store";
 import { duration } from "../format";
 import { nsAt } from "./axis";
@@ -29,9 +29,11 @@ export function onWheel(view: TimelineView, event: WheelEvent, x: number, scroll
 /** An aggregate is opened by going closer, everything else is selected. */
 export function click(hit: SpanHit | null, add: boolean): void {
   s.measure.value = null;
-  s.selectedRange.value = null;
+  // Taking a range back and what the click selects are one step for Back.
+  const remember = s.selectedRange.peek() === null;
+  selectRange(null);
   if (hit === null) {
-    if (!add) clearSelection();
+    if (!add) clearSelection({ remember });
     return;
   }
   const place = placeOf(hit);
@@ -39,7 +41,7 @@ export function click(hit: SpanHit | null, add: boolean): void {
     showRange({ fromNs: hit.fromNs, toNs: hit.toNs }, 1);
     return announce(`${hit.entry.index} spans`);
   }
-  select([{ event: null, place, startNs: hit.fromNs, durationNs: hit.toNs - hit.fromNs, name: hit.entry.name }], { add });
+  select([{ event: null, place, startNs: hit.fromNs, durationNs: hit.toNs - hit.fromNs, name: hit.entry.name }], { add, remember });
   focusOn(place, hit.fromNs, hit.toNs);
 }
 
@@ -81,14 +83,15 @@ export function dragFrom(view: TimelineView, down: PointerEvent, x: number, y: n
   }
   const isOnRuler = y < view.measures.ruler;
   if (isOnRuler || down.ctrlKey) {
-    return rangeDrag(view, down, x, (range) => (s.selectedRange.value = range), (range) => {
-      s.selectedRange.value = null;
+    return rangeDrag(view, down, x, (range) => (s.draggedRange.value = range), (range) => {
+      s.draggedRange.value = null;
       setWindow(range, { glide: true, remember: true });
     });
   }
   if (down.shiftKey) {
-    return rangeDrag(view, down, x, (range) => (s.selectedRange.value = range), (range) => {
-      s.selectedRange.value = range;
+    return rangeDrag(view, down, x, (range) => (s.draggedRange.value = range), (range) => {
+      s.draggedRange.value = null;
+      selectRange(range);
       announce(`Selected ${duration(range.toNs - range.fromNs)}`);
     });
   }

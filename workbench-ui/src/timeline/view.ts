@@ -102,7 +102,7 @@ export class TimelineView {
       }),
       effect(() => {
         // Whatever is drawn and may change.
-        void [s.timeWindow.value, s.selection.value, s.links.value, s.cursorNs.value, s.measure.value, s.selectedRange.value, s.focused.value];
+        void [s.timeWindow.value, s.selection.value, s.links.value, s.cursorNs.value, s.measure.value, s.draggedRange.value, s.selectedRange.value, s.focused.value];
         void [s.filter.value, s.searchMode.value, s.collections.value, s.notices.value, s.ticks.value, s.timeDisplay.value];
         void [this.scrollTop.value, this.pointer.value, this.layout.value, s.activeSession.value, s.connection.value, this.hasFocus.value, this.focusRange.value];
         this.requestDraw();
