@@ -68,6 +68,10 @@ describe("tick overview", () => {
     expect(tickScaleNs(16e6, 22e6, 386e6)).toBe(48e6);
     expect(tickScaleNs(null, 22e6, 386e6)).toBeCloseTo(26.4e6);
     expect(tickScaleNs(null, null, 5)).toBe(5);
+    // Not higher than what is shown needs: the longest tick, and the budget.
+    expect(tickScaleNs(16.7e6, 5.83e6, 22e6)).toBe(22e6);
+    expect(tickScaleNs(16.7e6, 2e6, 3e6)).toBe(16.7e6);
+    expect(tickScaleNs(null, 22e6, 23e6)).toBe(23e6);
   });
 
   it("shows overload only where there is some", () => {

@@ -55,17 +55,20 @@ export function fitText(context: Context, text: string, roomPx: number, least?: 
   return cuts?.get(key) ?? remember(cuts ?? new Map(), key, elide(text, room, (part) => textWidth(context, part), least));
 }
 
+/** What a chip is wider than its text. */
+export const CHIP_EDGES_PX = 8;
+
 /** Text on a chip in the colour of the canvas. Returns its left edge. */
 export function chip(context: Context, palette: Palette, text: string, right: number, y: number, colour: SignalToken = "text-2"): number {
   useFont(context, palette, 10);
   const width = textWidth(context, text);
   context.fillStyle = palette.signal["bg-canvas"];
   context.beginPath();
-  context.roundRect(right - width - 8, y, width + 8, 13, 2);
+  context.roundRect(right - width - CHIP_EDGES_PX, y, width + CHIP_EDGES_PX, 13, 2);
   context.fill();
   context.fillStyle = palette.signal[colour];
-  context.fillText(text, right - width - 4, y + 10);
-  return right - width - 8;
+  context.fillText(text, right - width - CHIP_EDGES_PX / 2, y + 10);
+  return right - width - CHIP_EDGES_PX;
 }
 
 const hatches = new Map<string, CanvasPattern | null>();

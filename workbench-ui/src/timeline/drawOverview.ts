@@ -6,8 +6,9 @@ import type { Lane } from "../protocol/types";
 import { bookmarks, collections, meta, names, notices, ticks, timeWindow, wholeRange } from "../state/store";
 import { type Axis, bucketPx, makeAxis, tileX, xOf } from "./axis";
 import type { TileCache } from "./cache";
-import { type Context, chip, hatch, textWidth, useFont } from "./draw";
+import { CHIP_EDGES_PX, type Context, chip, hatch, textWidth, useFont } from "./draw";
 import { WAITING_KINDS } from "./families";
+import { stripLabels } from "./labels";
 import { type TickStrip, hasOverload, tickScaleNs, xOfMoment } from "./overview";
 import { type NameStyle, type Palette, SLOT, type SignalToken } from "./palette";
 import { orderThreads } from "./tracks";
@@ -83,8 +84,13 @@ export function drawTickOverview(context: Context, palette: Palette, strip: Tick
     }
   }
   for (const gap of strip.gaps) drawGap(context, palette, gap, height);
-  drawLines(context, palette, strip, yOf, p95, budget);
-  drawWorst(context, palette, strip, worstFirst.slice(0, WORST).filter(({ maxNs }) => p95 !== null && maxNs > p95), yOf);
+  const lines = [
+    ...(p95 === null ? [] : [{ text: `P95 ${duration(p95)}`, dash: [3, 3], y: yOf(p95) }]),
+    ...(budget === null ? [] : [{ text: `budget ${duration(budget)}`, dash: [], y: yOf(budget) }]),
+  ];
+  const worst = worstFirst.slice(0, WORST).filter(({ maxNs }) => p95 !== null && maxNs > p95);
+  drawLines(context, palette, strip, lines);
+  drawLabels(context, palette, strip, lines, worst.map(({ x, w, maxNs }) => ({ x: x + w / 2, y: yOf(maxNs), text: duration(maxNs) })), bottom);
   drawNumbers(context, palette, strip, height);
 }
 
@@ -114,36 +120,38 @@ function drawGap(context: Context, palette: Palette, gap: { x: number; w: number
   context.restore();
 }
 
-function drawLines(context: Context, palette: Palette, strip: TickStrip, yOf: (ns: number) => number, p95: number | null, budget: number | null): void {
-  const lines: { ns: number; text: string; dash: number[]; y: number }[] = [];
-  if (p95 !== null) lines.push({ ns: p95, text: `P95 ${duration(p95)}`, dash: [3, 3], y: yOf(p95) });
-  if (budget !== null) lines.push({ ns: budget, text: `budget ${duration(budget)}`, dash: [], y: yOf(budget) });
-  lines.sort((a, b) => a.y - b.y);
+interface LabelledLine {
+  text: string;
+  dash: number[];
+  y: number;
+}
+
+function drawLines(context: Context, palette: Palette, strip: TickStrip, lines: readonly LabelledLine[]): void {
+  context.strokeStyle = palette.signal["text-3"];
+  context.lineWidth = 1;
   for (const { y, dash } of lines) {
-    context.strokeStyle = palette.signal["text-3"];
-    context.lineWidth = 1;
     context.setLineDash(dash);
     context.beginPath();
     context.moveTo(0, Math.round(y) + 0.5);
     context.lineTo(strip.widthPx, Math.round(y) + 0.5);
     context.stroke();
-    context.setLineDash([]);
   }
-  // The upper label above its line, the lower one below, so that they never meet.
-  lines.forEach(({ text, y }, at) => chip(context, palette, text, strip.widthPx - 4, at === 0 && lines.length > 1 ? y - 14 : y + 2));
+  context.setLineDash([]);
 }
 
-function drawWorst(context: Context, palette: Palette, strip: TickStrip, bars: TickStrip["bars"], yOf: (ns: number) => number): void {
+/** What the lines and the worst bars stand for, where there is room for it: the gutter says the same. */
+function drawLabels(context: Context, palette: Palette, strip: TickStrip, lines: readonly LabelledLine[], worst: readonly { x: number; y: number; text: string }[], bottom: number): void {
   useFont(context, palette, 10);
-  let taken: [number, number][] = [];
-  for (const bar of bars) {
-    const text = duration(bar.maxNs);
-    const width = textWidth(context, text);
-    const x = Math.min(Math.max(bar.x + bar.w / 2 - width / 2, 1), strip.widthPx - width - 1);
-    if (taken.some(([from, to]) => x < to + 6 && x + width > from - 6)) continue;
-    taken = [...taken, [x, x + width]];
-    context.fillStyle = palette.signal.hot;
-    context.fillText(text, x, Math.max(yOf(bar.maxNs) - 4, 11));
+  const sized = worst.map((bar) => ({ ...bar, width: textWidth(context, bar.text) }));
+  const sizedLines = lines.map(({ y, text }) => ({ y, width: textWidth(context, text) + CHIP_EDGES_PX }));
+  for (const { of, box } of stripLabels(sized, sizedLines, strip.widthPx, bottom)) {
+    const text = (of.is === "line" ? lines : worst)[of.at]?.text ?? "";
+    if (of.is === "line") chip(context, palette, text, box.x + box.w, box.y);
+    else {
+      useFont(context, palette, 10);
+      context.fillStyle = palette.signal.hot;
+      context.fillText(text, box.x + 3, box.y + 9);
+    }
   }
 }
 

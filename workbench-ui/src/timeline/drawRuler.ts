@@ -4,7 +4,7 @@ import { count, duration, pointInTime } from "../format";
 import { type Range, cursorNs, draggedRange, measure, meta, selectedRange, ticks, timeDisplay } from "../state/store";
 import { nsAt, toNs, xOf } from "./axis";
 import { type Context, textWidth, useFont, vertical } from "./draw";
-import { makeRuler } from "./ruler";
+import { fitting, makeRuler } from "./ruler";
 import { type Scene, scrollAreaTop } from "./scene";
 import { timeContext } from "./timeContext";
 
@@ -49,14 +49,19 @@ export function drawRuler(context: Context, scene: Scene): void {
   for (let at = minorFrom; at <= minorTo && at - minorFrom < 2000; at += 1) {
     context.fillRect(Math.round(xOf(axis, at * ruler.minorNs)), bottom - 3, 1, 3);
   }
-  for (const { ns, text, isWhole } of ruler.marks) {
+  const labels = ruler.marks.map(({ ns, text, isWhole }) => {
     const x = Math.round(xOf(axis, ns));
-    context.fillStyle = palette.signal["text-3"];
-    context.fillRect(x, bottom - 11, 1, 11);
-    useFont(context, palette, 10, isWhole && ruler.stepNs < 1e6 ? 600 : 400);
-    context.fillStyle = palette.signal["text-2"];
+    const weight = isWhole && ruler.stepNs < 1e6 ? 600 : 400;
     const label = timeDisplay.value === "start" || timeDisplay.value === "tick" ? text : pointInTime(ns, timeDisplay.value, timeContext(), axis.nsPerPx);
-    context.fillText(label, x + 4, bottom - 4);
+    useFont(context, palette, 10, weight);
+    return { x: x + 4, width: textWidth(context, label), label, weight };
+  });
+  context.fillStyle = palette.signal["text-3"];
+  for (const { x } of labels) context.fillRect(x - 4, bottom - 11, 1, 11);
+  context.fillStyle = palette.signal["text-2"];
+  for (const { x, label, weight } of fitting(labels, axis.widthPx, cursorChip(context, scene))) {
+    useFont(context, palette, 10, weight);
+    context.fillText(label, x, bottom - 4);
   }
   context.fillStyle = palette.signal.line;
   context.fillRect(0, bottom, axis.widthPx, 1);
@@ -116,21 +121,28 @@ export function drawCursor(context: Context, scene: Scene): void {
     drawLength(context, scene, range, from, to, chips);
     chips += 1;
   }
+  const at = cursorChip(context, scene);
+  if (at === null) return;
+  vertical(context, at.cursorX, rulerHeight, height, palette.signal.accent);
+  context.fillStyle = palette.signal.accent;
+  context.beginPath();
+  context.roundRect(at.x, rulerHeight - 14, at.width, 14, 2);
+  context.fill();
+  useFont(context, palette, 10, 500);
+  context.fillStyle = palette.signal["accent-ink"];
+  context.fillText(at.text, at.x + 5, rulerHeight - 4);
+}
+
+/** The cursor's time on the ruler; null while the cursor is not in the window. */
+function cursorChip(context: Context, { axis, palette }: Scene): { cursorX: number; x: number; width: number; text: string } | null {
   const ns = cursorNs.value;
-  if (ns === null) return;
-  const x = Math.round(xOf(axis, ns));
-  if (x < 0 || x > axis.widthPx) return;
-  vertical(context, x, rulerHeight, height, palette.signal.accent);
+  if (ns === null) return null;
+  const cursorX = Math.round(xOf(axis, ns));
+  if (cursorX < 0 || cursorX > axis.widthPx) return null;
   useFont(context, palette, 10, 500);
   const text = pointInTime(ns, timeDisplay.value, timeContext(), axis.nsPerPx);
   const width = textWidth(context, text) + 10;
-  const left = Math.min(Math.max(x - width / 2, 0), axis.widthPx - width);
-  context.fillStyle = palette.signal.accent;
-  context.beginPath();
-  context.roundRect(left, rulerHeight - 14, width, 14, 2);
-  context.fill();
-  context.fillStyle = palette.signal["accent-ink"];
-  context.fillText(text, left + 5, rulerHeight - 4);
+  return { cursorX, x: Math.min(Math.max(cursorX - width / 2, 0), axis.widthPx - width), width, text };
 }
 
 /** How long a range is, and how many ticks begin in it; chips of several ranges stand below each other. */

@@ -88,10 +88,14 @@ export function xOfMoment(strip: TickStrip, ticks: TickColumns, placeAt: (ns: nu
   return bar.end === ticks.startNs.length && ns > to && strip.readPx < strip.widthPx ? strip.widthPx : end;
 }
 
-/** Top of the scale: fixed when the trace is opened. */
+/**
+ * Top of the scale, for the whole trace: three budgets, or a fifth above P95, so that one very long tick does not flatten all
+ * others; but not more than what is to be shown needs.
+ */
 export function tickScaleNs(budgetNs: number | null, p95Ns: number | null, maxNs: number): number {
   const wish = Math.max(budgetNs === null ? 0 : 3 * budgetNs, p95Ns === null ? 0 : 1.2 * p95Ns);
-  return wish > 0 ? wish : Math.max(maxNs, 1);
+  const need = Math.max(maxNs, budgetNs ?? 0, p95Ns ?? 0, 1);
+  return wish > 0 ? Math.min(wish, need) : need;
 }
 
 /** Is there anything to show in the overload strip? */

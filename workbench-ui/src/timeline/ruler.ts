@@ -47,3 +47,22 @@ export function makeRuler(axis: Axis): Ruler {
   const base = unit === 1 ? "ms" : unit === 1e6 ? `${count(whole / 1e6)}${NARROW_SPACE}ms +` : `${milliseconds(whole, 3)}${NARROW_SPACE}ms +`;
   return { stepNs, minorNs: stepNs / 5, marks, base };
 }
+
+interface Label {
+  x: number;
+  width: number;
+}
+
+/** Least room between labels. */
+const GAP_PX = 4;
+
+/** Labels of an axis from left to right, without those that the edge would cut, or that lie over another or over the cursor's. */
+export function fitting<T extends Label>(labels: readonly T[], widthPx: number, cursor: Label | null): T[] {
+  let right = Number.NEGATIVE_INFINITY;
+  return labels.filter(({ x, width }) => {
+    const isUnderCursor = cursor !== null && x < cursor.x + cursor.width + GAP_PX && cursor.x < x + width + GAP_PX;
+    if (x < right + GAP_PX || x + width > widthPx || isUnderCursor) return false;
+    right = x + width;
+    return true;
+  });
+}
