@@ -158,3 +158,15 @@ test("a drag with Shift selects a range, which all tables are about until Escape
   await panel.getByRole("button", { name: /^Clear selection of/ }).click();
   await expect(panel.locator(".tools-note").first()).toHaveText(/in the window/);
 });
+
+test("head and table name the same ticks: those that overlap the window", async ({ page }) => {
+  await open(page, "anthill");
+  const ticks = await asked(page, "anthill", "ticks?first=0&count=67");
+  // From the pause after a tick to the middle of the next but one.
+  const [third, fifth] = [ticks.startNs[3] + ticks.durationNs[3] + 1, ticks.startNs[5] + Math.floor(ticks.durationNs[5] / 2)];
+  expect(third).toBeLessThan(ticks.startNs[4]);
+  await open(page, "anthill", `t=${third}..${fifth}`);
+  await expect(page.locator('[data-panel="timeline"] .tabs-right')).toContainText(`ticks ${ticks.numbers[4]}–${ticks.numbers[5]}`);
+  const panel = await showTable(page, "Ticks");
+  await expect(panel.locator(".tools-note").first()).toHaveText("2 of 67 ticks in the window");
+});

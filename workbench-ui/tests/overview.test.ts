@@ -54,6 +54,24 @@ describe("tick overview", () => {
     expect(xOfMoment(strip, ticks, ticks.placeAt, -5)).toBe(0);
   });
 
+  it("says which ticks overlap a range, as all panels do", () => {
+    const ticks = tickTable({ numbers: [506, 507, 508, 509], startNs: [100, 200, 300, 400], durationNs: [50, 90, 20, null], levels: [], multipliers: [], collections: [], missingBefore: [] });
+    const numbersIn = (fromNs: number, toNs: number) => {
+      const { first, end } = ticks.placesIn({ fromNs, toNs });
+      return ticks.numbers.slice(first, end);
+    };
+    // Tick 506 began before this range, and ended before it.
+    expect(numbersIn(190, 310)).toEqual([507, 508]);
+    expect(numbersIn(149, 200)).toEqual([506]);
+    expect(numbersIn(150, 200)).toEqual([]);
+    expect(numbersIn(0, 100)).toEqual([]);
+    expect(numbersIn(0, 101)).toEqual([506]);
+    expect(numbersIn(250, 260)).toEqual([507]);
+    // Without an end it goes on.
+    expect(numbersIn(5000, 5001)).toEqual([509]);
+    expect(tickTable({ ...ticks, numbers: [], startNs: [], durationNs: [] }).placesIn({ fromNs: 0, toNs: 9 })).toEqual({ first: 0, end: 0 });
+  });
+
   it("takes the share of the width that is read (B-3)", () => {
     const ticks = table(100, 2);
     const strip = tickStrip(ticks, 1000, 0.5);

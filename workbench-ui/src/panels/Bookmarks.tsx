@@ -102,8 +102,7 @@ function Line({ of }: { of: Bookmark }) {
 function Measured({ range }: { range: Range }) {
   const { fromNs, toNs } = range;
   const stats = useRequest((api, signal) => api.stats("kind", { fromNs, toNs }, { top: 0 }, signal), [fromNs, toNs]);
-  const table = ticks.value;
-  const touched = Math.max(0, table.placeAt(toNs) - Math.max(table.placeAt(fromNs), 0) + (table.placeAt(toNs) >= 0 ? 1 : 0));
+  const touched = ticks.value.placesIn(range);
   const records = stats.value?.rows.reduce((sum, row) => sum + row.count, 0);
   return (
     <Section title="Ruler">
@@ -113,7 +112,7 @@ function Measured({ range }: { range: Range }) {
         </Fact>
         <Fact name="From">{instant(fromNs, 1)}</Fact>
         <Fact name="To">{instant(toNs, 1)}</Fact>
-        <Fact name="Ticks">{count(touched)}</Fact>
+        <Fact name="Ticks">{count(touched.end - touched.first)}</Fact>
         <Fact name="Events">{records === undefined ? "counting" : count(records)}</Fact>
       </dl>
       <div class="inspector-actions">

@@ -42,24 +42,20 @@ export function Ticks() {
   const table = ticks.value;
   const { fromNs, toNs } = tableRange.value;
   const rows = useMemo(() => {
-    const list: TickRow[] = [];
-    const first = Math.max(0, table.placeAt(fromNs));
-    for (let place = first; place < table.startNs.length && (table.startNs[place] ?? 0) < toNs; place += 1) {
-      const startNs = table.startNs[place] ?? 0;
-      const durationNs = table.durationNs[place] ?? null;
-      if (startNs + (durationNs ?? 0) < fromNs) continue;
-      list.push({
+    const { first, end } = table.placesIn({ fromNs, toNs });
+    return Array.from({ length: end - first }, (_, at): TickRow => {
+      const place = first + at;
+      return {
         place,
         number: table.numbers[place] ?? 0,
-        startNs,
-        durationNs,
+        startNs: table.startNs[place] ?? 0,
+        durationNs: table.durationNs[place] ?? null,
         level: table.levels[place] ?? 0,
         multiplier: table.multipliers[place] ?? 1,
         collections: table.collections[place] ?? 0,
         missingBefore: table.missingBefore[place] ?? 0,
-      });
-    }
-    return list;
+      };
+    });
   }, [table, fromNs, toNs]);
   const columns = useMemo(() => columnsOf(meta.value?.ticks.p95Ns ?? null), [meta.value]);
   return (

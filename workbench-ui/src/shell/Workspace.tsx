@@ -45,8 +45,8 @@ const BOTTOM_PANELS: Record<BottomTab, () => ComponentChild> = {
 export function WindowText() {
   const { fromNs, toNs } = timeWindow.value;
   const table = ticks.value;
-  const [first, last] = [table.placeAt(fromNs), table.placeAt(toNs)];
-  const [from, to] = [table.numbers[Math.max(first, 0)], table.numbers[last]];
+  const { first, end } = table.placesIn({ fromNs, toNs });
+  const [from, to] = first < end ? [table.numbers[first], table.numbers[end - 1]] : [];
   const range = from === undefined || to === undefined ? "" : from === to ? ` · tick ${count(from)}` : ` · ticks ${count(from)}–${count(to)}`;
   const nsPerPixel = (toNs - fromNs) / 1000;
   return (

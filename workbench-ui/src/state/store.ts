@@ -51,6 +51,8 @@ export interface NameTable {
 export interface TickTable extends t.TickColumns {
   /** Place of the last tick that began at or before a moment, -1 before the first. */
   placeAt(ns: number): number;
+  /** Places of the ticks that overlap a range: first, and one behind the last. One without an end lasts until the next begins. */
+  placesIn(range: Range): { first: number; end: number };
 }
 
 /** What the user made of the lanes; kept per application in the settings. Keys are {@link laneKey}s. */
@@ -180,7 +182,16 @@ export function tickTable(columns: t.TickColumns): TickTable {
     }
     return from - 1;
   };
-  return { ...columns, placeAt };
+  const placesIn = ({ fromNs, toNs }: Range) => {
+    let first = Math.max(placeAt(fromNs), 0);
+    let end = Math.max(placeAt(toNs) + 1, first);
+    const length = columns.durationNs[first];
+    // The last tick that began before the range may have ended before it as well.
+    if (length !== null && length !== undefined && (startNs[first] ?? 0) + Math.max(length, 1) <= fromNs) first += 1;
+    while (end > first && (startNs[end - 1] ?? 0) >= toNs) end -= 1;
+    return { first, end: Math.max(end, first) };
+  };
+  return { ...columns, placeAt, placesIn };
 }
 
 /** What names a lane in the settings; stays the same from recording to recording of an application. */
