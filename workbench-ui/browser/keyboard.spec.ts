@@ -182,3 +182,25 @@ test("arrow keys stay in the window: the slowest tick, down through all its rows
   }
   expect(ofTick, JSON.stringify(ticks)).toBeGreaterThan(events.length / 2);
 });
+
+test("characters that a layout writes at other positions do what they stand for; positions come first", async ({ page }) => {
+  await open(page, "anthill");
+  const worst = json("trace", "stats", pathOf("anthill")).ticks.worst;
+  // As browsers report them on a German keyboard.
+  type Press = { code: string; key: string; shiftKey?: boolean; ctrlKey?: boolean; altKey?: boolean; modifierAltGraph?: boolean };
+  const press = (init: Press) => page.evaluate((event) => document.body.dispatchEvent(new KeyboardEvent("keydown", { ...event, bubbles: true, cancelable: true })), init);
+  await press({ code: "Digit0", key: "}", modifierAltGraph: true });
+  await showsTick(page, worst[0].tick);
+  await drawn(page);
+  await press({ code: "Digit7", key: "{", modifierAltGraph: true, ctrlKey: true, altKey: true });
+  await showsTick(page, worst[1].tick);
+  await drawn(page);
+  await press({ code: "Digit9", key: "]", modifierAltGraph: true });
+  await showsTick(page, worst[1].tick + 1);
+  await drawn(page);
+  // The plus of this keyboard is where a US keyboard has ].
+  await press({ code: "BracketRight", key: "+" });
+  await showsTick(page, worst[1].tick + 2);
+  await press({ code: "Minus", key: "?", shiftKey: true });
+  await expect(page.getByRole("dialog", { name: "Keys" })).toBeVisible();
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { handledKeys } from "../src/keyboard/dispatch";
-import { KEYS, combination, letter } from "../src/keyboard/keymap";
+import { KEYS, combination, letter, writtenCombination } from "../src/keyboard/keymap";
 import { parseTarget, rank } from "../src/panels/floats/commands";
 
 /** What the browser does by itself. */
@@ -23,6 +23,25 @@ describe("the keyboard map", () => {
     const press = { code: "KeyZ", ctrlKey: false, metaKey: false, altKey: false, shiftKey: false };
     expect(combination(press)).toBe("KeyZ");
     expect(combination({ ...press, metaKey: true, shiftKey: true })).toBe("Ctrl+Shift+KeyZ");
+  });
+  it("goes by the character where the position has no meaning, as on keyboards that write brackets with AltGr", () => {
+    const press = { ctrlKey: false, metaKey: false, altKey: false, shiftKey: false };
+    const altGr = { ...press, getModifierState: (name: string) => name === "AltGraph" };
+    // German, on Linux, and on Windows, which reports Ctrl and Alt with AltGr.
+    for (const event of [altGr, { ...altGr, ctrlKey: true, altKey: true }]) {
+      expect(combination({ ...event, code: "Digit0", key: "}" })).toBe("AltGr+Digit0");
+      expect(handledKeys().plain).not.toContain("AltGr+Digit0");
+      const meant = [["Digit7", "{"], ["Digit8", "["], ["Digit9", "]"], ["Digit0", "}"]].map(([code = "", key = ""]) => writtenCombination({ ...event, code, key }));
+      expect(meant).toEqual(["Shift+BracketLeft", "BracketLeft", "BracketRight", "Shift+BracketRight"]);
+    }
+    expect(writtenCombination({ ...press, shiftKey: true, code: "Minus", key: "?" })).toBe("Shift+Slash");
+    expect(writtenCombination({ ...press, shiftKey: true, code: "Digit7", key: "/" })).toBe("Slash");
+    // On a Mac, Option.
+    expect(writtenCombination({ ...press, altKey: true, code: "Digit5", key: "[" })).toBe("BracketLeft");
+    // Commands of the browser stay its own.
+    expect(writtenCombination({ ...press, ctrlKey: true, code: "Digit7", key: "/" })).toBeNull();
+    expect(writtenCombination({ ...press, altKey: true, code: "Digit7", key: "0" })).toBeNull();
+    expect(writtenCombination({ ...press, code: "KeyX", key: "x" })).toBeNull();
   });
   it("shows what is printed on the keys", () => {
     expect(["KeyW", "Shift+BracketRight", "Ctrl+KeyK", "Shift+Slash", "Digit0", "ArrowUp"].map(letter)).toEqual(["W", "}", "Ctrl K", "?", "0", "↑"]);

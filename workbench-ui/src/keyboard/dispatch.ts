@@ -5,7 +5,7 @@ import { type BottomTab, focused, isMeasuring, meta, openFloat, primary, showLeg
 import { moveLane, moveRow, moveSpan, selectFocused } from "../timeline/focus";
 import { addBookmark } from "../panels/Bookmarks";
 import { stepHit } from "../panels/hits";
-import { combination, learnLayout } from "./keymap";
+import { combination, learnLayout, writtenCombination } from "./keymap";
 
 const ZOOM = 1.6;
 const PAN = 0.15;
@@ -146,6 +146,15 @@ function isOnButton(event: KeyboardEvent): boolean {
   return event.key === "Enter" && event.target instanceof HTMLElement && event.target.closest("button, a, summary, [role='row']") !== null;
 }
 
+/** What a key does: by its position, and where that has no meaning by its character. */
+function actionOf(isGo: boolean, event: KeyboardEvent): (() => void) | undefined {
+  const pressed = combination(event);
+  if (isGo && GO[pressed]) return GO[pressed];
+  const isTrace = meta.value !== null && !isOnButton(event);
+  const known = pressed in ALWAYS || pressed in ACTIONS ? pressed : (writtenCombination(event) ?? pressed);
+  return ALWAYS[known] ?? (isTrace ? ACTIONS[known] : undefined);
+}
+
 export function startKeyboard(): void {
   let goUntil = 0;
   void learnLayout();
@@ -156,13 +165,12 @@ export function startKeyboard(): void {
     if (openFloat.value !== "none" && !isPalette) return;
     const isGo = performance.now() < goUntil;
     goUntil = 0;
-    let act = isGo ? GO[pressed] : undefined;
+    const act = actionOf(isGo, event);
     if (!isGo && pressed === "KeyG" && meta.value !== null) {
       goUntil = performance.now() + GO_MS;
       event.preventDefault();
       return;
     }
-    act ??= ALWAYS[pressed] ?? (meta.value === null || isOnButton(event) ? undefined : ACTIONS[pressed]);
     if (act === undefined) return;
     event.preventDefault();
     act();

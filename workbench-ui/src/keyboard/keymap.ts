@@ -1,6 +1,6 @@
 /**
  * The keyboard map (B-37). Keys are physical positions (`KeyboardEvent.code`), with modifiers in front; the help sheet shows
- * the letters of the user's own layout. Keys of one line do the same.
+ * the letters of the user's own layout. Keys of one line do the same. Where a position has no meaning, a character has one.
  */
 
 export interface KeyLine {
@@ -88,8 +88,36 @@ export function letter(combination: string): string {
   return [...parts, key].join(" ");
 }
 
-/** The combination that an event stands for. */
-export function combination(event: Pick<KeyboardEvent, "code" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">): string {
-  const modifiers = [event.ctrlKey || event.metaKey ? "Ctrl+" : "", event.altKey ? "Alt+" : "", event.shiftKey ? "Shift+" : ""];
-  return modifiers.join("") + event.code;
+type Press = Pick<KeyboardEvent, "code" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey"> & Partial<Pick<KeyboardEvent, "key" | "getModifierState">>;
+
+/** Where AltGr writes characters, systems report Ctrl and Alt with it, or neither. */
+const isAltGr = (event: Press) => event.getModifierState?.("AltGraph") === true;
+
+/** The combination that an event stands for, by the position of its key. */
+export function combination(event: Press): string {
+  const own = isAltGr(event) ? ["AltGr+"] : [event.ctrlKey || event.metaKey ? "Ctrl+" : "", event.altKey ? "Alt+" : ""];
+  return [...own, event.shiftKey ? "Shift+" : ""].join("") + event.code;
+}
+
+/** Characters that layouts have at other places, and what they stand for. */
+const BY_CHARACTER: Record<string, string> = {
+  "[": "BracketLeft",
+  "]": "BracketRight",
+  "{": "Shift+BracketLeft",
+  "}": "Shift+BracketRight",
+  "/": "Slash",
+  "?": "Shift+Slash",
+  "+": "Equal",
+  "-": "Minus",
+  "0": "Digit0",
+};
+
+/** What is written with Option on a Mac, which reports it as Alt. */
+const WITH_OPTION = "[]{}";
+
+/** The combination of the character that an event writes, for keys that do nothing at their position. Null: none. */
+export function writtenCombination(event: Press): string | null {
+  const key = event.key ?? "";
+  const isCommand = !isAltGr(event) && (event.ctrlKey || event.metaKey || (event.altKey && !WITH_OPTION.includes(key)));
+  return isCommand ? null : (BY_CHARACTER[key] ?? null);
 }
