@@ -436,6 +436,17 @@ const FULL_RETRY_NS: i64 = 50_000_000;
 /// for a moment all the space that is left.
 const SPARE_RETRY_NS: i64 = 1_000_000_000;
 
+/// Ends the log when its background thread panics: nobody else writes what nobody waits for.
+struct Watch<'a>(&'a Shared);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.driven.stream.fail();
+        }
+    }
+}
+
 /// The thread `Typhon-WAL-Writer`.
 impl Shared {
     fn spawn(shared: &Arc<Self>) -> Result<JoinHandle<()>, LogError> {
@@ -443,6 +454,7 @@ impl Shared {
         let thread = std::thread::Builder::new().name("Typhon-WAL-Writer".to_owned());
         let spawned = thread.spawn(move || {
             thread::set_current_kind(thread::ThreadKind::Pool);
+            let _watch = Watch(&shared);
             shared.work();
         });
         spawned.map_err(LogError::storage("start the writer thread of", ""))

@@ -2,12 +2,15 @@
 //! lists which test holds up which promise.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+mod slow;
+
+use slow::Slow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use typhon_log::inspect::{FileState, Inspection};
-use typhon_log::{Draft, Lsn, Opening, Options, Store, Tsn};
+use typhon_log::{Draft, LogError, Lsn, Opening, Options, Store, Tsn};
 use typhon_store::ReadOnly;
 use typhon_store::sim::SimIo;
 use typhon_sync::Deadline;
@@ -179,6 +182,24 @@ fn every_group_is_written_by_itself() {
             std::thread::yield_now();
         }
     }
+}
+
+/// Halfway through making a file ready, and not on any other thread.
+fn writer_thread_panics() {
+    assert!(std::thread::current().name() != Some("Typhon-WAL-Writer"), "planted, in the background thread");
+}
+
+/// Nobody else would write, and nobody would find out.
+#[test]
+fn a_panic_of_the_background_thread_ends_the_log() {
+    let options =
+        Options { spare_segments: 1, writer_thread: true, waiters_write: false, ..Options::small() };
+    let io = Slow { io: SimIo::new(1), sync_time: Duration::ZERO, when_created: writer_thread_panics };
+    let log = Store::open(Arc::new(io), Path::new(DIRECTORY), options, b"").unwrap().start(b"").unwrap();
+    let deadline = Deadline::from_timeout(Duration::from_secs(20));
+    // At first the thread may not have come to it.
+    let error = (0..).find_map(|_| log.commit(&Draft::commit(b"who writes it?"), deadline).err()).unwrap();
+    assert!(matches!(error, LogError::Failed { .. }) && error.to_string().contains("panicked"), "{error}");
 }
 
 /// Less than half the ring is full, nobody waits for that to be durable, and the rest is held: only writing makes room for

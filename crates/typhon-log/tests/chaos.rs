@@ -76,7 +76,7 @@ impl World {
         let options = options(&mut random, trouble);
         let io = SimIo::new(seed);
         let sync_time = Duration::from_micros(*random.pick(&[0, 0, 0, 50, 200]));
-        let slow = Arc::new(Slow(io.process(), sync_time));
+        let slow = Arc::new(Slow { io: io.process(), sync_time, when_created: || {} });
         let log = Store::open(slow, Path::new(DIRECTORY), options, b"").unwrap().start(b"").unwrap();
         let faults = match trouble {
             Trouble::NoSpace => Faults { no_space: 200_000, short_write: 100_000, ..Faults::default() },

@@ -1,50 +1,59 @@
-//! A disk in memory whose syncs take a while, so that others come meanwhile.
+//! A disk in memory whose syncs take a while, so that others come meanwhile, and on which creating a file may do more.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use typhon_store::sim::SimIo;
-use typhon_store::{Entry, File, Io, Lock, Op, Open, Pending};
+use typhon_store::{Access, Entry, File, Io, Lock, Op, Open, Pending};
 
-/// A simulated disk on which every sync takes this long.
+/// A simulated disk.
 #[derive(Debug)]
-pub(crate) struct Slow(pub(crate) SimIo, pub(crate) Duration);
+pub(crate) struct Slow {
+    pub(crate) io: SimIo,
+    /// What every sync takes.
+    pub(crate) sync_time: Duration,
+    /// Called before a file is created.
+    pub(crate) when_created: fn(),
+}
 
 #[derive(Debug)]
 struct SlowFile(Arc<dyn File>, Duration);
 
 impl Io for Slow {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(SlowFile(self.0.open(path, how)?, self.1)))
+        if how.access == Access::Create {
+            (self.when_created)();
+        }
+        Ok(Arc::new(SlowFile(self.io.open(path, how)?, self.sync_time)))
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
-        self.0.list(directory)
+        self.io.list(directory)
     }
 
     fn create_dir(&self, directory: &Path) -> io::Result<()> {
-        self.0.create_dir(directory)
+        self.io.create_dir(directory)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.0.rename(from, to)
+        self.io.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.0.remove(path)
+        self.io.remove(path)
     }
 
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {
-        self.0.sync_dir(directory)
+        self.io.sync_dir(directory)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
-        self.0.lock(path)
+        self.io.lock(path)
     }
 
     fn submit(&self, op: Op) -> Pending {
-        self.0.submit(op)
+        self.io.submit(op)
     }
 }
 
