@@ -34,8 +34,8 @@ export function PinButton() {
   const range = `${duration(toNs - fromNs)} from ${instant(fromNs)}`;
   if (selectedRange.value !== null) {
     return (
-      <button type="button" class="link" title="Take the selected range back: the tables follow the window again" onClick={() => selectRange(null)}>
-        {`Clear selection of ${range}`}
+      <button type="button" class="link" title={`${range}. Take it back: the tables follow the window again`} onClick={() => selectRange(null)}>
+        Clear selection
       </button>
     );
   }
