@@ -396,8 +396,9 @@ impl Shared {
         let mut head = [0; HEADER_BYTES];
         let read = self.trace.data().read_at(&mut head, 0).unwrap_or(0);
         let opened = self.trace.header();
-        FileHeader::parse(&head[..read])
-            .is_ok_and(|now| now.created_utc_ticks != opened.created_utc_ticks || now.database_id != opened.database_id)
+        FileHeader::parse(&head[..read]).is_ok_and(|now| {
+            now.created_utc_ticks != opened.created_utc_ticks || now.database_id != opened.database_id
+        })
     }
 
     /// Nothing runs any more.

@@ -126,10 +126,7 @@ fn failure(args: &Ui, error: ServerError) -> Failure {
 
 /// A port, in words for whoever wrote something else.
 pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
-    text.parse()
-        .ok()
-        .filter(|port| *port > 0)
-        .ok_or_else(|| "a port is a number from 1 to 65535".to_owned())
+    text.parse().ok().filter(|port| *port > 0).ok_or_else(|| "a port is a number from 1 to 65535".to_owned())
 }
 
 /// A view, as links of the page have it behind the `#`, or such a link as a whole. The page leaves out what it does not
