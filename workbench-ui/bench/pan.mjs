@@ -93,9 +93,6 @@ try {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--disable-gpu"] });
   const page = await browser.newPage({ viewport: { width, height } });
   const asked = unanswered(page);
-  // Statistics ask for the histogram of each row, one after the other, and each reads all records of the window: over 45 s at 5·10⁷
-  // records, for which every wait here would wait. They have nothing to do with frames.
-  await page.route("**/histogram?*", (route) => route.abort());
   await page.goto(url);
   await complete(page, asked, 120_000);
   if ((await page.evaluate(() => window.__typhon.visibleEntries().length)) === 0) throw new Error("nothing is drawn");

@@ -1,5 +1,5 @@
 import { count, duration } from "../src/format";
-import { exported, exportedRows, grid, open, expect, showTable, shownRows, test } from "./page";
+import { asked, exported, exportedRows, grid, open, expect, showTable, shownRows, test } from "./page";
 import { dump, json, pathOf } from "./traces";
 
 const GROUPS = ["kind", "name", "system", "thread", "family"] as const;
@@ -92,13 +92,19 @@ test("the longest spans are those of typhon trace dump --sort dur", async ({ pag
   for (const { event, tick } of shown) if (ticks.has(event)) expect(tick, String(event)).toBe(ticks.get(event));
 });
 
-test("histograms of the rows in view hold every span", async ({ page }) => {
+test("histograms of the rows hold every span", async ({ page }) => {
+  const own: string[] = [];
+  page.on("request", (request) => void (request.url().includes("/histogram?") && own.push(request.url())));
   await open(page, "anthill");
   await showTable(page, "Statistics");
   const row = grid(page, "Statistics by name").locator('[role="row"][aria-rowindex="2"]');
   await expect(row.getByRole("img")).toHaveAttribute("aria-label", /^[\d,]+ durations from .* to /);
   const [{ spans, minNs, maxNs }] = json("trace", "stats", pathOf("anthill"), "--by", "name", "--top", "1").rows;
   await expect(row.getByRole("img")).toHaveAttribute("aria-label", `${count(spans)} durations from ${duration(minNs)} to ${duration(maxNs)}`);
+  // They come with the rows: an answer for each would read all records again each time.
+  expect(own).toEqual([]);
+  const { rows } = await asked(page, "anthill", "stats?by=name&top=0&histograms=true");
+  for (const { spans: all, buckets } of rows) expect(buckets.reduce((sum: number, bucket: { count: number }) => sum + bucket.count, 0)).toBe(all);
 });
 
 test("tables leave as TSV, CSV and Markdown with what is on the screen", async ({ page }) => {

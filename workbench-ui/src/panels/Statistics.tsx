@@ -3,13 +3,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { count, duration, estimate, isSmallSample, percent, visible } from "../format";
-import { isAbort } from "../protocol/http";
 import type { StatsBy, StatsRow, TopSpan } from "../protocol/types";
 import { announce, report, selectEvent } from "../state/actions";
 import { sessionApi } from "../state/store";
 import { BusyLine, Fault } from "./Answered";
 import { Bars } from "./Bars";
-import { type Bucket, logBins, roundScale } from "./histogram";
+import { logBins, roundScale } from "./histogram";
 import { Swatch, familyOfKey } from "./Name";
 import { slowestOf } from "./slowest";
 import { Segments } from "./Segments";
@@ -115,35 +114,6 @@ function columnsOf(by: StatsBy, selfTotal: number, histogram: Column<StatsRow>):
   ];
 }
 
-/** Histograms of the rows in view, asked for one after the other. */
-function useHistograms(by: StatsBy, identity: string) {
-  const known = useSignal<ReadonlyMap<string, Bucket[]>>(new Map());
-  const running = useRef<AbortController | null>(null);
-  useEffect(() => {
-    known.value = new Map();
-    return () => running.current?.abort();
-  }, [identity]);
-  const seen = (rows: StatsRow[]) => {
-    running.current?.abort();
-    const controller = new AbortController();
-    running.current = controller;
-    void fetchMissing(rows, controller.signal).catch((error: unknown) => {
-      if (!controller.signal.aborted && !isAbort(error)) report(error);
-    });
-  };
-  const fetchMissing = async (rows: StatsRow[], signal: AbortSignal) => {
-    const api = sessionApi.value;
-    for (const { key, spans } of rows) {
-      if (api === null || signal.aborted) return;
-      if (spans === 0 || known.value.has(key)) continue;
-      const { buckets } = await api.histogram(by, key, tableWindow.value, tableFilter.value || undefined, signal);
-      if (signal.aborted) return;
-      known.value = new Map(known.value).set(key, buckets);
-    }
-  };
-  return { known: known.value, seen };
-}
-
 /** A first click on a row selects its slowest span, further clicks the next slower ones. */
 function useStepping(by: StatsBy, identity: string) {
   const state = useRef<{ key: string; at: number; spans: TopSpan[] } | null>(null);
@@ -177,8 +147,7 @@ export function Statistics() {
   const window = tableWindow.value;
   const filter = tableFilter.value;
   const identity = `${sessionApi.value?.id}/${by.value}/${window?.fromNs}/${window?.toNs}/${filter}`;
-  const answer = useRequest((api, signal) => api.stats(by.value, window, { filter, top: 0 }, signal), [identity]);
-  const { known, seen } = useHistograms(by.value, identity);
+  const answer = useRequest((api, signal) => api.stats(by.value, window, { filter, top: 0, histograms: true }, signal), [identity]);
   const step = useStepping(by.value, identity);
   // The last answer stays while the window moves, but not under the head of another grouping.
   const current = answer.value?.by === by.value ? answer.value : null;
@@ -194,13 +163,11 @@ export function Statistics() {
       width: "84px",
       value: () => null,
       text: () => "",
-      cell: (row) => {
-        const buckets = known.get(row.key);
-        return buckets ? <Bars bins={logBins(buckets, scale, BINS)} width={72} height={16} label={`${count(row.spans)} durations from ${time(row.minNs)} to ${time(row.maxNs)}`} /> : "";
-      },
+      cell: (row) =>
+        row.spans > 0 ? <Bars bins={logBins(row.buckets ?? [], scale, BINS)} width={72} height={16} label={`${count(row.spans)} durations from ${time(row.minNs)} to ${time(row.maxNs)}`} /> : "",
     };
     return columnsOf(by.value, rows.reduce((sum, { selfNs }) => sum + (selfNs ?? 0), current?.left.selfNs ?? 0), histogram);
-  }, [rows, known, by.value]);
+  }, [rows, by.value]);
   const choose = (row: StatsRow) => {
     chosen.value = row.key;
     void step(row);
@@ -220,7 +187,6 @@ export function Statistics() {
           sort={{ key: "totalNs", isDescending: true }}
           selected={chosen.value}
           choose={choose}
-          seen={seen}
           empty={current === null ? "" : nothingIn(filter ? "None of the hits" : "No event")}
           tools={
             <>

@@ -1,10 +1,6 @@
 /** Bins on a logarithmic axis. Pure. */
 
-export interface Bucket {
-  fromNs: number;
-  toNs: number;
-  count: number;
-}
+import type { Bucket } from "../protocol/types";
 
 export interface Scale {
   leastNs: number;

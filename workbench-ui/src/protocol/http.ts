@@ -132,7 +132,7 @@ export function askJson<T>(path: string, options: Ask = {}): Promise<T> {
 }
 
 /** A query string; what is null or undefined is left out. */
-export function query(values: Record<string, string | number | null | undefined>): string {
+export function query(values: Record<string, string | number | boolean | null | undefined>): string {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(values)) if (value !== null && value !== undefined) query.set(key, String(value));
   const text = query.toString();
@@ -176,7 +176,7 @@ export class SessionApi {
   links = (event: string, signal?: AbortSignal) => this.get<t.Links>(`/event/${encodeURIComponent(event)}/links`, signal);
   nearest = (lane: number, row: number | null, atNs: number, signal?: AbortSignal) =>
     this.get<t.Nearest>(`/nearest${query({ lane, row: row ?? "i", atNs: Math.max(0, Math.round(atNs)) })}`, signal);
-  stats = (by: t.StatsBy, window: Window, options: { filter?: number; top?: number; order?: "total" | "self" } = {}, signal?: AbortSignal) =>
+  stats = (by: t.StatsBy, window: Window, options: { filter?: number; top?: number; order?: "total" | "self"; histograms?: boolean } = {}, signal?: AbortSignal) =>
     this.get<t.Stats>(`/stats${query({ by, ...windowQuery(window), ...options })}`, signal);
   histogram = (by: t.StatsBy, key: string, window: Window, filter?: number, signal?: AbortSignal) =>
     this.get<t.Histogram>(`/histogram${query({ by, key, ...windowQuery(window), filter })}`, signal);

@@ -285,6 +285,15 @@ export interface StatsRow {
   p99Ns: number | null;
   maxNs: number | null;
   approx: boolean;
+  /** Durations, where they were asked for. */
+  buckets?: Bucket[];
+}
+
+/** So many durations from `fromNs` on and below `toNs`. */
+export interface Bucket {
+  fromNs: number;
+  toNs: number;
+  count: number;
 }
 
 export interface Stats {
@@ -308,7 +317,7 @@ export interface Stats {
 export interface Histogram {
   key: string;
   count: number;
-  buckets: { fromNs: number; toNs: number; count: number }[];
+  buckets: Bucket[];
   approx: boolean;
 }
 

@@ -63,6 +63,9 @@ pub(crate) struct Selection {
     #[serde(default)]
     filter: u16,
     top: Option<usize>,
+    /// With the durations of each row.
+    #[serde(default)]
+    histograms: bool,
     /// Row of a histogram.
     #[serde(default)]
     key: String,
@@ -92,7 +95,7 @@ pub(crate) async fn table(
             "schema": "typhon.stats/1",
             "by": by,
             "window": documents::observed(&stats.observed, axis.time.clock(), axis.origin_ticks),
-            "rows": rows.into_iter().map(documents::stats_row).collect::<Vec<_>>(),
+            "rows": rows.into_iter().map(|row| shown_row(row, of.histograms)).collect::<Vec<_>>(),
             "rowCount": all,
             "left": sums(&left),
             "ticks": documents::tick_figures(&ticks(session, window.as_ref())?),
@@ -100,6 +103,21 @@ pub(crate) async fn table(
         }))
     })
     .await
+}
+
+/// A row of the table. Its durations come from the same reading of the records, which takes seconds in a large file.
+fn shown_row(row: &Row, has_histogram: bool) -> Value {
+    let mut document = documents::stats_row(row);
+    if has_histogram {
+        document["buckets"] = buckets(row);
+    }
+    document
+}
+
+/// The durations of a row, one bucket a power of two.
+fn buckets(row: &Row) -> Value {
+    let buckets = row.durations_ns.octaves().into_iter();
+    buckets.map(|(from, to, count)| json!({ "fromNs": from, "toNs": to, "count": count })).collect()
 }
 
 /// What the rows have in all that did not find room.
@@ -138,17 +156,11 @@ pub(crate) async fn histogram(
         let stats = session.stats(of.by.group().0, window.as_ref(), of.filter, cancel)?;
         let row = stats.rows.iter().find(|row| row.key == of.key);
         let row = row.ok_or_else(|| Problem::unknown(format!("row {}", of.key)))?;
-        let buckets: Vec<Value> = row
-            .durations_ns
-            .octaves()
-            .into_iter()
-            .map(|(from, to, count)| json!({ "fromNs": from, "toNs": to, "count": count }))
-            .collect();
         Ok(json!({
             "schema": "typhon.histogram/1",
             "key": row.key,
             "count": row.spans,
-            "buckets": buckets,
+            "buckets": buckets(row),
             "approx": row.is_approximate,
         }))
     })

@@ -37,8 +37,6 @@ export interface TableProps<R> {
   choose?(row: R): void;
   /** Said in place of rows. */
   empty: ComponentChildren;
-  /** Called with the rows in view, in their order. */
-  seen?(rows: R[]): void;
   /** Called when the end comes into view. */
   atEnd?(): void;
   /** What stands before the export menu; null leaves out both. */
@@ -109,12 +107,9 @@ export function Table<R>(props: TableProps<R>) {
 
   const first = Math.max(0, Math.floor(top / ROW_PX) - MARGIN_ROWS);
   const end = Math.min(ordered.length, Math.ceil((top + height) / ROW_PX) + MARGIN_ROWS);
-  const inView = ordered.slice(Math.floor(top / ROW_PX), Math.ceil((top + height) / ROW_PX));
-  const inViewKeys = inView.map(rowKey).join("\n");
   useLayoutEffect(() => {
-    props.seen?.(inView);
     if (end >= ordered.length) props.atEnd?.();
-  }, [inViewKeys, ordered]);
+  }, [end, ordered]);
 
   const current = Math.min(active, Math.max(0, ordered.length - 1));
   const template = columns.map(({ width }) => width).join(" ");
