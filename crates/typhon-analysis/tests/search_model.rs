@@ -435,7 +435,9 @@ fn b25_spans_that_end_after_all_time_have_their_durations() {
 /// More texts than there are names in the index: those beyond share one.
 #[test]
 fn b25_texts_beyond_the_names_of_the_index_are_told_apart() {
-    let text = |number: u64| if number % 9_973 == 0 { "often".to_owned() } else { format!("span {number}") };
+    let text = |number: u64| {
+        if number.is_multiple_of(9_973) { "often".to_owned() } else { format!("span {number}") }
+    };
     let records = (0..70_000u64).map(|number| {
         span(id::NAMED_SPAN, 1, number as i64 * 10, 4, (number, 0), 0, text(number).as_bytes())
     });
