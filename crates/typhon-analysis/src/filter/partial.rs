@@ -13,6 +13,7 @@ use super::number::Number;
 use crate::clock::Clock;
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use typhon_trace::registry;
 
 /// Something about an event that is known, or left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +164,20 @@ impl Filter {
     /// What is left to decide about events with this in common.
     pub(crate) fn reduce(&self, common: &Common<'_>, axis: Axis) -> Reduced {
         self.root.reduce(common, axis)
+    }
+
+    /// Does it ask when something is, or how long?
+    pub(crate) fn needs_times(&self) -> bool {
+        self.root.mentions(&|key| matches!(key, Key::Tick | Key::Ts | Key::Dur))
+    }
+
+    /// What a kind decides alone; `None` when it does not.
+    pub(crate) fn of_kind(&self, kind: u8, axis: Axis) -> Option<bool> {
+        let common = Common { kind: Fact::Known(kind), ..Common::open(registry::is_span(kind)) };
+        match self.reduce(&common, axis) {
+            Reduced::Decided(verdict) => Some(verdict),
+            _ => None,
+        }
     }
 
     /// Does it ask for what only a record can tell?

@@ -105,10 +105,19 @@ pub(crate) fn write(
     Ok(head)
 }
 
+/// Which columns of a group are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Columns {
+    /// All of them.
+    All,
+    /// Names, flags and references: starts and lengths stay 0. They are most of the bytes.
+    WithoutTimes,
+}
+
 /// Reads groups of one store, keeping its buffers and the group it read last.
 #[derive(Debug, Default)]
 pub(crate) struct GroupReader {
-    held: Option<Piece>,
+    held: Option<(Piece, Columns)>,
     bytes: Vec<u8>,
     column: Vec<u64>,
     entries: Vec<Entry>,
@@ -120,10 +129,23 @@ impl GroupReader {
     /// # Errors
     /// As [`Pieces::read`].
     pub(crate) fn read(&mut self, store: &impl Pieces, head: &GroupHead) -> io::Result<&[Entry]> {
+        self.read_columns(store, head, Columns::All)
+    }
+
+    /// The entries of a group with these columns only.
+    ///
+    /// # Errors
+    /// As [`Pieces::read`].
+    pub(crate) fn read_columns(
+        &mut self,
+        store: &impl Pieces,
+        head: &GroupHead,
+        wanted: Columns,
+    ) -> io::Result<&[Entry]> {
         if head.count as usize > GROUP_ENTRIES {
             return Err(damaged());
         }
-        if self.held == Some(head.piece) {
+        if self.held == Some((head.piece, wanted)) {
             return Ok(&self.entries);
         }
         self.held = None;
@@ -132,18 +154,52 @@ impl GroupReader {
         self.entries.resize(head.count as usize, Entry::default());
         let (mut start, mut reference) = (head.first_start, 0u64);
         let (entries, mut columns) = (&mut self.entries, Unpacker::new(&self.bytes, &mut self.column));
-        columns.take(entries, |entry, gap| {
-            start = start.wrapping_add(gap as i64);
-            entry.start = start;
-        })?;
-        columns.take(entries, |entry, length| entry.length = unzigzag(length))?;
+        match wanted {
+            Columns::All => {
+                columns.take(entries, |entry, gap| {
+                    start = start.wrapping_add(gap as i64);
+                    entry.start = start;
+                })?;
+                columns.take(entries, |entry, length| entry.length = unzigzag(length))?;
+            }
+            Columns::WithoutTimes => {
+                columns.skip(entries.len())?;
+                columns.skip(entries.len())?;
+            }
+        }
         columns.take(entries, |entry, name| entry.name = name as u16)?;
         columns.take(entries, |entry, flags| entry.flags = flags as u8)?;
         columns.take(entries, |entry, step| {
             reference = reference.wrapping_add(unzigzag(step) as u64);
             entry.reference = reference;
         })?;
-        self.held = Some(head.piece);
+        self.held = Some((head.piece, wanted));
         Ok(&self.entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    #[test]
+    fn a_reader_does_not_take_a_part_of_a_group_for_all_of_it() {
+        let entry =
+            |at: i64| Entry { start: 7 * at, length: at % 5, reference: 3 * at as u64, name: 9, flags: 1 };
+        let entries: Vec<Entry> = (0..100).map(entry).collect();
+        let time = TimeBase::new(Clock::new(1_000_000_000), 0);
+        let store = StoreWriter::in_memory();
+        let head = write(&entries, None, time, &store).expect("memory");
+        let (store, mut reader) = (store.finish().expect("memory").0, GroupReader::default());
+        let without_times: Vec<Entry> =
+            entries.iter().map(|entry| Entry { start: 0, length: 0, ..*entry }).collect();
+        for _ in 0..2 {
+            assert_eq!(
+                reader.read_columns(&store, &head, Columns::WithoutTimes).expect("a group"),
+                without_times
+            );
+            assert_eq!(reader.read(&store, &head).expect("a group"), entries);
+        }
     }
 }

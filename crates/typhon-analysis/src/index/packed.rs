@@ -83,8 +83,17 @@ impl<'b> Unpacker<'b> {
         items: &mut [T],
         mut set: impl FnMut(&mut T, u64),
     ) -> Result<(), Malformed> {
-        self.rest = decode(self.rest, items.len(), self.column)?;
+        let (column, rest) = Column::split(self.rest, items.len())?;
+        self.rest = rest;
+        column.decode(self.column)?;
         items.iter_mut().zip(self.column.iter()).for_each(|(item, value)| set(item, *value));
+        Ok(())
+    }
+
+    /// Leaves out the next column, of `count` values.
+    #[inline]
+    pub(crate) fn skip(&mut self, count: usize) -> Result<(), Malformed> {
+        self.rest = Column::split(self.rest, count)?.1;
         Ok(())
     }
 }
@@ -202,29 +211,43 @@ fn likely_width(values: &[u64], base: u64, widest: u32) -> u32 {
     best
 }
 
-/// Reads `count` values at the start of `bytes` into `values`, which is cleared before; gives back the rest.
-pub(crate) fn decode<'b>(
-    bytes: &'b [u8],
+/// A packed column and the parts of it.
+struct Column<'b> {
     count: usize,
-    values: &mut Vec<u64>,
-) -> Result<&'b [u8], Malformed> {
-    values.clear();
-    let (base, bytes) = take_leb128(bytes)?;
-    let (&[width, low, high], bytes) = bytes.split_first_chunk::<3>().ok_or(Malformed)?;
-    let (width, patches) = (usize::from(width), usize::from(u16::from_le_bytes([low, high])));
-    if width > 64 {
-        return Err(Malformed);
+    base: u64,
+    /// 0..=64
+    width: usize,
+    packed: &'b [u8],
+    patches: (&'b [[u8; 2]], &'b [[u8; 8]]),
+}
+
+impl<'b> Column<'b> {
+    /// The column of `count` values at the start of `bytes`, and what follows it.
+    fn split(bytes: &'b [u8], count: usize) -> Result<(Self, &'b [u8]), Malformed> {
+        let (base, bytes) = take_leb128(bytes)?;
+        let (&[width, low, high], bytes) = bytes.split_first_chunk::<3>().ok_or(Malformed)?;
+        let (width, patches) = (usize::from(width), usize::from(u16::from_le_bytes([low, high])));
+        if width > 64 {
+            return Err(Malformed);
+        }
+        let packed_bytes = (count * width).div_ceil(8);
+        let (packed, bytes) = bytes.split_at_checked(packed_bytes).ok_or(Malformed)?;
+        let (positions, bytes) = bytes.split_at_checked(2 * patches).ok_or(Malformed)?;
+        let (differences, bytes) = bytes.split_at_checked(8 * patches).ok_or(Malformed)?;
+        let patches = (positions.as_chunks().0, differences.as_chunks().0);
+        Ok((Self { count, base, width, packed, patches }, bytes))
     }
-    let packed_bytes = (count * width).div_ceil(8);
-    let (packed, bytes) = bytes.split_at_checked(packed_bytes).ok_or(Malformed)?;
-    unpack(packed, width, count, base, values);
-    let (positions, bytes) = bytes.split_at_checked(2 * patches).ok_or(Malformed)?;
-    let (differences, bytes) = bytes.split_at_checked(8 * patches).ok_or(Malformed)?;
-    for (position, difference) in positions.as_chunks::<2>().0.iter().zip(differences.as_chunks::<8>().0) {
-        let value = values.get_mut(usize::from(u16::from_le_bytes(*position))).ok_or(Malformed)?;
-        *value = base.wrapping_add(u64::from_le_bytes(*difference));
+
+    /// Reads the values into `values`, which is cleared before.
+    fn decode(&self, values: &mut Vec<u64>) -> Result<(), Malformed> {
+        values.clear();
+        unpack(self.packed, self.width, self.count, self.base, values);
+        for (position, difference) in self.patches.0.iter().zip(self.patches.1) {
+            let value = values.get_mut(usize::from(u16::from_le_bytes(*position))).ok_or(Malformed)?;
+            *value = self.base.wrapping_add(u64::from_le_bytes(*difference));
+        }
+        Ok(())
     }
-    Ok(bytes)
 }
 
 fn unpack(packed: &[u8], width: usize, count: usize, base: u64, values: &mut Vec<u64>) {
@@ -337,6 +360,12 @@ mod tests {
         encode(values, least.unwrap_or(u64::MAX), largest.unwrap_or(0), &mut Vec::new(), out);
     }
 
+    fn decode<'b>(bytes: &'b [u8], count: usize, values: &mut Vec<u64>) -> Result<&'b [u8], Malformed> {
+        let (column, rest) = Column::split(bytes, count)?;
+        column.decode(values)?;
+        Ok(rest)
+    }
+
     fn numbers() -> impl Strategy<Value = Vec<u64>> {
         let value = (any::<u64>(), 0u32..64).prop_map(|(value, shift)| value >> shift);
         let flat = (any::<u64>(), 0u32..64).prop_map(|(value, shift)| vec![value >> shift; 300]);
@@ -376,6 +405,20 @@ mod tests {
         fn zigzag_comes_back(value in any::<i64>()) {
             prop_assert_eq!(unzigzag(zigzag(value)), value);
         }
+    }
+
+    #[test]
+    fn a_column_that_is_left_out_hides_none_behind_it() {
+        let items: Vec<u64> = (0..1_000).map(|at| if at == 77 { u64::MAX } else { at }).collect();
+        let mut packer = Packer::new(&items, 8);
+        packer.put(|item| *item);
+        packer.put(|item| item ^ 5);
+        let (bytes, mut column) = (packer.finish(), Vec::new());
+        let (mut unpacker, mut found) = (Unpacker::new(&bytes, &mut column), vec![0; items.len()]);
+        unpacker.skip(items.len()).expect("a column");
+        unpacker.take(&mut found, |item, value| *item = value ^ 5).expect("another");
+        assert_eq!(found, items);
+        assert_eq!(unpacker.skip(items.len()), Err(Malformed));
     }
 
     #[test]

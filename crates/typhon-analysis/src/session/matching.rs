@@ -16,7 +16,7 @@ use crate::facts::{RecordFacts, TraceContext, has_system};
 use crate::filter::Filter;
 use crate::filter::SystemRef;
 use crate::filter::partial::{Axis, Common, Fact, Reduced, When};
-use crate::index::group::{Entry, GroupHead, GroupReader};
+use crate::index::group::{Columns, Entry, GroupHead, GroupReader};
 use crate::index::item::SPAN_NO_END;
 use crate::index::lane::Lane;
 use crate::index::names::FIRST_DYNAMIC;
@@ -145,7 +145,8 @@ impl Shared {
         let context = self.context(index);
         let axis = Axis { clock: context.clock, origin_ticks: context.origin_ticks };
         let rest = OfUnknown::new(filter, axis, index.time);
-        let matcher = Matcher { index, filter, context, needs_survey: filter.needs_survey() };
+        let by_kind = std::array::from_fn(|kind| filter.of_kind(kind as u8, axis));
+        let matcher = Matcher { index, filter, context, by_kind, needs_survey: filter.needs_survey() };
         let mut found = Found { bits, groups: BTreeMap::new(), rest };
         if filter.needs_places() {
             self.match_placed(&matcher, &found.bits, cancel, progress)?;
@@ -226,8 +227,12 @@ impl Shared {
                 let Some(first) = buffer.summary().and_then(|summary| first_event(index, summary)) else {
                     continue;
                 };
-                let passing = buffer.events().zip(first..).filter(|(record, _)| matcher.passes(record, None));
-                passing.for_each(|(_, ordinal)| bits.set(ordinal));
+                for (record, ordinal) in buffer.events().zip(first..) {
+                    let of_kind = matcher.by_kind[usize::from(record.kind())];
+                    if of_kind.unwrap_or_else(|| matcher.passes(&record, None)) {
+                        bits.set(ordinal);
+                    }
+                }
             }
             Ok::<_, SessionError>(())
         };
@@ -371,6 +376,7 @@ struct Decider<'m> {
     matcher: &'m Matcher<'m>,
     axis: Axis,
     reader: GroupReader,
+    columns: Columns,
     /// The lane, and whether of spans, that the next two are for.
     of: Option<(u32, bool)>,
     /// By name: place in `reduced`, from 1 on; 0 for what was not met yet.
@@ -389,6 +395,7 @@ impl<'m> Decider<'m> {
             matcher,
             axis,
             reader: GroupReader::default(),
+            columns: if matcher.filter.needs_times() { Columns::All } else { Columns::WithoutTimes },
             of: None,
             // Names beyond the limit share the last place.
             by_name: vec![0; matcher.index.names.list().len() + 1],
@@ -413,9 +420,9 @@ impl<'m> Decider<'m> {
             self.by_name.fill(0);
             self.reduced.clear();
         }
-        let Self { matcher, axis, reader, by_name, reduced, reduced_max, ticks, marked, .. } = self;
+        let Self { matcher, axis, reader, columns, by_name, reduced, reduced_max, ticks, marked, .. } = self;
         let mut may_match = false;
-        for entry in reader.read(&matcher.index.store, head)? {
+        for entry in reader.read_columns(&matcher.index.store, head, *columns)? {
             let name = usize::from(entry.name).min(by_name.len() - 1);
             if by_name[name] == 0 {
                 // A large filter takes a while for each of many names.
@@ -429,6 +436,10 @@ impl<'m> Decider<'m> {
                 by_name[name] = reduced.len() as u32;
             }
             let reduced = &reduced[by_name[name] as usize - 1];
+            // So it is for most names.
+            if matches!(reduced, Reduced::Decided(false)) {
+                continue;
+            }
             match reduced.decide(when(entry), &mut || Some(ticks.at(entry.start))) {
                 Some(false) => continue,
                 Some(true) => bits.set(entry.reference),
@@ -481,6 +492,8 @@ struct Matcher<'i> {
     index: &'i Index,
     filter: &'i Filter,
     context: TraceContext<'i>,
+    /// By kind: what that decides alone. Most records of a block are of kinds that a filter of fields cannot mean.
+    by_kind: [Option<bool>; 256],
     needs_survey: bool,
 }
 
