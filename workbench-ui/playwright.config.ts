@@ -22,6 +22,8 @@ export default defineConfig({
   reporter: [["list"], ["./browser/no-skips.ts"]],
   use: {
     viewport: { width: 1440, height: 900 },
+    // What the page shows while no theme is chosen.
+    colorScheme: "dark",
     permissions: ["clipboard-read", "clipboard-write"],
     // Containers have no user namespaces to build a sandbox from; the pages are our own.
     launchOptions: { executablePath, args: ["--no-sandbox", "--force-color-profile=srgb"] },

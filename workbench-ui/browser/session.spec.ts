@@ -78,3 +78,38 @@ test("theme, lanes and widths are as they were left when the page is opened agai
     expect(await tracks()).toEqual(pinned);
   });
 });
+
+test("without a choice the page is light or dark as the system is, also when that changes; a choice stays (B-39)", async ({ page }) => {
+  await withServer("theme", async (url) => {
+    const shows = (theme: "dark" | "light") => expect(page.locator("html")).toHaveAttribute("data-theme", theme);
+    const canvas = () => page.evaluate(() => getComputedStyle(document.documentElement).colorScheme);
+    await page.emulateMedia({ colorScheme: "light" });
+    await openAt(page, url, 1, "own");
+    await shows("light");
+    expect(await canvas()).toBe("light");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await shows("dark");
+    // What else is kept in the settings chooses no theme.
+    const kept = () => page.waitForResponse((response) => response.url().endsWith("/settings") && response.request().method() === "PUT");
+    const width = kept();
+    await page.getByRole("group", { name: "Time" }).getByRole("button").last().click();
+    await width;
+    await page.reload();
+    await drawn(page);
+    await page.emulateMedia({ colorScheme: "light" });
+    await shows("light");
+    const choice = kept();
+    await page.keyboard.press("Control+KeyK");
+    await page.keyboard.type("dark theme");
+    await page.keyboard.press("Enter");
+    await shows("dark");
+    await choice;
+    for (const system of ["dark", "light"] as const) {
+      await page.emulateMedia({ colorScheme: system });
+      await shows("dark");
+      await page.reload();
+      await drawn(page);
+      await shows("dark");
+    }
+  });
+});

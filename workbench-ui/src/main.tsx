@@ -1,4 +1,3 @@
-import { effect } from "@preact/signals";
 import { render } from "preact";
 import { answerOtherTabs } from "./protocol/otherTabs";
 import { report, search, selectEvent } from "./state/actions";
@@ -7,7 +6,8 @@ import { followLinks } from "./state/links";
 import { watchWindow } from "./state/motion";
 import { noteRecent } from "./state/recent";
 import { followSessions, socket, start } from "./state/sessions";
-import { activeId, theme } from "./state/store";
+import { activeId } from "./state/store";
+import { followTheme } from "./state/theme";
 import { startKeyboard } from "./keyboard/dispatch";
 import { App } from "./shell/App";
 import { refuseDrops } from "./shell/drop";
@@ -25,14 +25,7 @@ const target = {
   search: (text: string) => void search(text),
 };
 
-const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-function showTheme(): void {
-  const isDark = theme.value === "dark" || (theme.value === "system" && prefersDark.matches);
-  document.documentElement.dataset["theme"] = isDark ? "dark" : "light";
-}
-effect(showTheme);
-prefersDark.addEventListener("change", showTheme);
-
+followTheme();
 const link = followAddress(target, () => location.reload());
 answerOtherTabs();
 watchWindow();

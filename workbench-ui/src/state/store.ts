@@ -156,7 +156,7 @@ export const hitAt = signal<number | null>(null);
 export const activeFilterId = computed(() => (filter.value.is === "ready" ? filter.value.filterId : 0));
 
 // How it looks
-export const theme = signal<Theme>("dark");
+export const theme = signal<Theme>("system");
 export const colourMode = signal<ColourMode>("family");
 export const timeDisplay = signal<TimeDisplay>("start");
 export const showLegends = signal(true);
