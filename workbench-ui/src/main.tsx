@@ -1,11 +1,11 @@
 import { render } from "preact";
-import { answerOtherTabs } from "./protocol/otherTabs";
 import { report, search, selectEvent } from "./state/actions";
+import { enter } from "./state/entry";
 import { applyLink, followAddress } from "./state/history";
 import { followLinks } from "./state/links";
 import { watchWindow } from "./state/motion";
 import { noteRecent } from "./state/recent";
-import { followSessions, socket, start } from "./state/sessions";
+import { followSessions, socket } from "./state/sessions";
 import { activeId } from "./state/store";
 import { followTheme } from "./state/theme";
 import { startKeyboard } from "./keyboard/dispatch";
@@ -27,14 +27,13 @@ const target = {
 
 followTheme();
 const link = followAddress(target, () => location.reload());
-answerOtherTabs();
 watchWindow();
 followLinks();
 startKeyboard();
 refuseDrops();
 const root = document.getElementById("app");
 if (root) render(<App />, root);
-void start()
+void enter()
   .then((isIn) => {
     if (!isIn) return;
     followSessions(link, (first) => {

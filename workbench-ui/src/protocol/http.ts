@@ -69,6 +69,13 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof ApiError && error.problem.code === "unauthorized";
 }
 
+/** Finds another token in place of a refused one; the page begins anew when there is one. */
+let findToken: (refused: string) => Promise<boolean> = () => Promise.resolve(false);
+
+export function onRefusal(find: (refused: string) => Promise<boolean>): void {
+  findToken = find;
+}
+
 export interface Ask {
   method?: "GET" | "POST" | "PUT" | "DELETE";
   /** A document; or else bytes. */
@@ -109,7 +116,8 @@ export function ask(path: string, options: Ask = {}): Promise<Response> {
 }
 
 async function send(path: string, { method = "GET", body, bytes, signal }: Ask): Promise<Response> {
-  const headers: Record<string, string> = { Authorization: `Bearer ${token()}` };
+  const used = token();
+  const headers: Record<string, string> = { Authorization: `Bearer ${used}` };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const init: RequestInit = { method, headers, signal: signal ?? null };
   if (body !== undefined) init.body = JSON.stringify(body);
@@ -120,8 +128,11 @@ async function send(path: string, { method = "GET", body, bytes, signal }: Ask):
   const response = await fetch(API + path, init).catch((error: unknown) => {
     throw isAbort(error) ? error : new ApiError(NO_ANSWER);
   });
-  if (!response.ok) throw new ApiError(await problemOf(response));
-  return response;
+  if (response.ok) return response;
+  const refusal = new ApiError(await problemOf(response));
+  // Nothing more comes of the request: the page begins anew.
+  if (isRefusal(refusal) && (await findToken(used))) throw new DOMException("the server was started anew", "AbortError");
+  throw refusal;
 }
 
 export function askJson<T>(path: string, options: Ask = {}): Promise<T> {

@@ -38,6 +38,11 @@ export function replaceHistory(): void {
   replaceTimer = window.setTimeout(writeNow, 200);
 }
 
+/** Brings the address bar up to date at once, before the page is loaded again. */
+export function keepAddress(): void {
+  if (s.meta.value !== null) writeNow();
+}
+
 function writeNow(): void {
   window.clearTimeout(replaceTimer);
   history.replaceState(null, "", `#${formatLink(currentLink())}`);

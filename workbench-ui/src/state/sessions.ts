@@ -1,20 +1,21 @@
 /** Brings what the server knows about the sessions into the store. */
 
 import { batch, computed, effect, untracked } from "@preact/signals";
-import { SessionApi, api, isDisconnected, isRefusal, token } from "../protocol/http";
+import { SessionApi, api, isDisconnected, token } from "../protocol/http";
 import { Latest } from "../protocol/latest";
-import { takeTokenOfAnotherTab } from "../protocol/otherTabs";
 import { Socket } from "../protocol/socket";
 import type * as t from "../protocol/types";
+import { renewToken } from "./entry";
 import type { Link } from "./permalink";
 import { report } from "./problems";
-import { loadSettings, restoreLaneView } from "./settings";
+import { restoreLaneView } from "./settings";
 import * as s from "./store";
 
 const PAGE = 10_000;
 
 export const socket = new Socket({
   connection: (state) => {
+    if (state.is === "refused") return void renewToken(token());
     s.connection.value = state;
     if (state.is === "open" && isDisconnected(s.lastProblem.value)) s.lastProblem.value = null;
   },
@@ -211,22 +212,4 @@ export async function cancelOpening(id: string): Promise<void> {
   } catch (error) {
     report(error);
   }
-}
-
-/** Gets in, if need be with the token of another tab. False when there is none that the server accepts. */
-export async function start(): Promise<boolean> {
-  if (token() === "" && !(await takeTokenOfAnotherTab())) return refused();
-  try {
-    await loadSettings();
-  } catch (error) {
-    // A tab of an earlier run has a token, but not the one of this run.
-    if (isRefusal(error)) return (await takeTokenOfAnotherTab()) ? start() : refused();
-    report(error);
-  }
-  return true;
-}
-
-function refused(): false {
-  s.connection.value = { is: "refused" };
-  return false;
 }
