@@ -6,7 +6,7 @@ import { niceTop } from "../src/timeline/gauges";
 import { makeRuler } from "../src/timeline/ruler";
 import { SLOT, durationSlot, hash } from "../src/timeline/palette";
 import { asked, drawn, expect, line, open, pixels, test, token, trackOf, xOf } from "./page";
-import { type Document, dump } from "./traces";
+import { type Document, dump, json, pathOf } from "./traces";
 
 // High enough for all lanes.
 test.use({ viewport: { width: 1440, height: 1500 } });
@@ -164,6 +164,26 @@ test("a gauge that does not change looks the same across the borders of its tile
       const row = await pixels(page, [-3, -2, -1, 0, 1, 2].map((by) => ({ x: track.x + x + by + 0.5, y: track.y + y + 0.5 })));
       expect(new Set(row.at).size, `at ${x}, ${y}: ${row.at.join()}`).toBe(1);
     }
+  }
+});
+
+test("what is painted of gauges counts towards what the page may keep", async ({ page }) => {
+  await open(page, "gc");
+  const { durationNs } = json("trace", "info", pathOf("gc")).time;
+  const sizes = async () => (await page.evaluate(() => window.__typhon?.cache())) ?? { bitmapBytes: 0, pictureBytes: 0 };
+  await open(page, "gc", `t=${Math.floor(durationNs / 4)}..${Math.floor(durationNs / 2)}`);
+  const track = await trackOf(page, "gauges:memory");
+  const first = await sizes();
+  // Over the whole width and height of the track, in four bytes a pixel.
+  expect(first.pictureBytes).toBeGreaterThanOrEqual(track.width * track.height * 4);
+  expect(first.bitmapBytes).toBeGreaterThanOrEqual(first.pictureBytes);
+  // Back and forth in small steps, through other tiles and other scales.
+  for (const key of ["KeyD", "KeyD", "KeyD", "KeyW", "KeyA", "KeyA", "KeyS", "KeyS", "KeyD"]) {
+    await page.keyboard.press(key);
+    await drawn(page);
+    const now = await sizes();
+    expect(now.pictureBytes, key).toBeLessThan(10 * first.pictureBytes);
+    expect(now.bitmapBytes, key).toBeLessThanOrEqual(96 << 20);
   }
 });
 

@@ -1,6 +1,7 @@
 /** Tiles and their bitmaps, least recently used out first, bounded in bytes. */
 
 import { TILE_BUCKETS } from "../protocol/tile";
+import { PictureCache, imageBytes } from "./pictures";
 
 /** Rows of a request and of a bitmap. */
 export const BAND_ROWS = 32;
@@ -46,11 +47,9 @@ function dataBytes(tile: Tile): number {
   return TILE_OVERHEAD_BYTES + of(tile.spans) + of(tile.instants) + of(tile.counters);
 }
 
-function bitmapBytes(bitmap: Bitmap | null): number {
-  return bitmap === null ? 0 : bitmap.image.width * bitmap.image.height * 4;
-}
-
 export class TileCache {
+  /** Pictures of gauges, which count with the bitmaps. */
+  readonly pictures: PictureCache;
   private readonly tiles = new Map<string, Tile>();
   /** What a tile counts for: it grows with the frames that arrive for it. */
   private readonly counted = new WeakMap<Tile, number>();
@@ -62,14 +61,16 @@ export class TileCache {
   constructor(maxDataBytes = 48 << 20, maxBitmapBytes = 96 << 20) {
     this.maxDataBytes = maxDataBytes;
     this.maxBitmapBytes = maxBitmapBytes;
+    this.pictures = new PictureCache(maxBitmapBytes / 2, () => this.evict());
   }
 
   static key({ filterId, level, lane, band, tile }: TileKey): string {
     return `${filterId}/${level}/${lane}/${band}/${tile}`;
   }
 
-  get size(): { tiles: number; dataBytes: number; bitmapBytes: number } {
-    return { tiles: this.tiles.size, dataBytes: this.dataTotal, bitmapBytes: this.bitmapTotal };
+  /** `bitmapBytes` has the `pictureBytes` in it. */
+  get size(): { tiles: number; dataBytes: number; bitmapBytes: number; pictureBytes: number } {
+    return { tiles: this.tiles.size, dataBytes: this.dataTotal, bitmapBytes: this.bitmapTotal + this.pictures.bytes, pictureBytes: this.pictures.bytes };
   }
 
   /** Looks without making it younger. */
@@ -113,23 +114,29 @@ export class TileCache {
     this.dropBitmap(tile);
     tile.bitmap = bitmap;
     tile.pending = null;
-    this.bitmapTotal += bitmapBytes(bitmap);
+    this.bitmapTotal += imageBytes(bitmap.image);
     this.evict();
     return true;
   }
 
   private dropBitmap(tile: Tile): void {
     if (tile.bitmap === null) return;
-    this.bitmapTotal -= bitmapBytes(tile.bitmap);
+    this.bitmapTotal -= imageBytes(tile.bitmap.image);
     tile.bitmap.image.close();
     tile.bitmap = null;
   }
 
+  private hasTooManyBitmaps(): boolean {
+    return this.bitmapTotal + this.pictures.bytes > this.maxBitmapBytes;
+  }
+
   private evict(): void {
-    if (this.bitmapTotal <= this.maxBitmapBytes && this.dataTotal <= this.maxDataBytes) return;
+    // What no gauge shows is not seen to go; of the tiles the oldest may be in view.
+    while (this.hasTooManyBitmaps() && this.pictures.drop()) continue;
+    if (!this.hasTooManyBitmaps() && this.dataTotal <= this.maxDataBytes) return;
     for (const [name, tile] of this.tiles) {
       const tooMuchData = this.dataTotal > this.maxDataBytes;
-      if (!tooMuchData && this.bitmapTotal <= this.maxBitmapBytes) return;
+      if (!tooMuchData && !this.hasTooManyBitmaps()) return;
       this.dropBitmap(tile);
       if (tooMuchData && this.tiles.size > 1) {
         this.dataTotal -= this.counted.get(tile) ?? 0;
@@ -141,6 +148,7 @@ export class TileCache {
   clear(): void {
     for (const tile of this.tiles.values()) this.dropBitmap(tile);
     this.tiles.clear();
+    this.pictures.clear();
     this.dataTotal = 0;
     this.bitmapTotal = 0;
   }

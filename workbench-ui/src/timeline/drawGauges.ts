@@ -10,6 +10,7 @@ import { type Context, chip } from "./draw";
 import { type GaugePoint, gaugePoints, laneValueAt, rates, valueAt } from "./gaugePath";
 import { type GaugeSpec, type GaugeUnit, niceTop } from "./gauges";
 import { placeTile } from "./geometry";
+import { type Picture, type PictureCache, imageBytes } from "./pictures";
 import { type PlacedBand, type Scene, trackTop } from "./scene";
 import type { Track } from "./tracks";
 
@@ -78,13 +79,13 @@ function heights(scene: Scene, track: Track, scale: { from: number; to: number }
   return (value) => bottom - ((Math.min(value, scale.to) - scale.from) / (scale.to - scale.from)) * (bottom - top);
 }
 
-export function drawGauge(context: Context, scene: Scene, track: Track, spec: GaugeSpec): void {
+export function drawGauge(context: Context, scene: Scene, track: Track, spec: GaugeSpec, cache: PictureCache): void {
   clipTo(context, scene, track, () => {
-    const pictures = picturesOf(scene, track, spec);
-    if (pictures !== null) {
+    const shown = picturesOf(scene, track, spec, cache);
+    if (shown !== null) {
       const { axis, level } = scene;
       const y = snap(trackTop(scene, track), axis.ratio);
-      for (const [tile, { image }] of pictures) {
+      for (const [tile, { image }] of shown) {
         // Up to where the next one begins: what lies twice under a see-through colour would be a line.
         const x = tileX(axis, level, tile);
         const width = Math.min(Math.round((tileX(axis, level, tile + 1) - x) * axis.ratio), image.width);
@@ -123,36 +124,20 @@ function drawScale(context: Context, scene: Scene, track: Track, spec: GaugeSpec
   chip(context, scene.palette, text.split(NARROW_SPACE)[0] ?? text, right, heights(scene, track, scale)(half) - 6);
 }
 
-/** A gauge drawn over a tile: while the window moves it only has to be put elsewhere. */
-interface Picture {
-  /** The entries that it shows. */
-  key: string;
-  image: ImageBitmap;
-}
-
-/** The pictures of a gauge by tile, all of one look. */
-interface Pictures {
-  look: string;
-  byTile: Map<number, Picture>;
-}
-
-const kept = new WeakMap<GaugeSpec, Pictures>();
 const MOST_PICTURE_PX = 8192;
-/** Tiles on either side of the window whose pictures are kept. */
-const NEAR_TILES = 2;
 
-const numbers = new WeakMap<Entries, number>();
+const numbers = new WeakMap<Entries | GaugeSpec, number>();
 let lastNumber = 0;
 
-function numberOf(entries: Entries | null): number {
-  if (entries === null) return 0;
-  const known = numbers.get(entries) ?? ++lastNumber;
-  numbers.set(entries, known);
+function numberOf(one: Entries | GaugeSpec | null): number {
+  if (one === null) return 0;
+  const known = numbers.get(one) ?? ++lastNumber;
+  numbers.set(one, known);
   return known;
 }
 
-/** The pictures of a gauge on its fixed scale, by tile; null while tiles are missing, or when the scale depends on the window. */
-function picturesOf(scene: Scene, track: Track, spec: GaugeSpec): Map<number, Picture> | null {
+/** The pictures of a gauge on its fixed scale, by tile; null while tiles are missing, when the scale depends on the window, or without room. */
+function picturesOf(scene: Scene, track: Track, spec: GaugeSpec, cache: PictureCache): Map<number, Picture> | null {
   const { axis, level, palette } = scene;
   if (spec.isRate || laneView.value.fitted.includes(track.key)) return null;
   const own = scene.bands.filter((band) => band.track === track && !band.isFiltered);
@@ -161,42 +146,36 @@ function picturesOf(scene: Scene, track: Track, spec: GaugeSpec): Map<number, Pi
   const lanes = spec.layers.length + (spec.line === null ? 0 : 1);
   // One pixel more: the next tile may begin at one further right than this one's last bucket.
   const width = Math.ceil(TILE_BUCKETS * bucketPx(axis, level) * axis.ratio) + 1;
+  const height = Math.max(Math.ceil(track.height * axis.ratio), 1);
   if (own.some(({ tile }) => tile.level !== level) || own.length !== (end - first) * lanes || !(width <= MOST_PICTURE_PX)) return null;
-  const look = [palette.epoch, level, axis.nsPerPx, axis.ratio, track.height].join("/");
-  const before = kept.get(spec);
-  const [shown, near] = [new Map<number, Picture>(), new Map<number, Picture>()];
+  if (!cache.hasRoomFor(track.key, imageBytes({ width, height }) * (end - first))) return null;
+  const look = [numberOf(spec), palette.epoch, level, axis.nsPerPx, axis.ratio, track.height].join("/");
+  const shown = new Map<number, Picture>();
   for (let tile = first; tile < end; tile += 1) {
     const bands = own.filter((band) => band.tile.tile === tile);
-    const key = bands.map((band) => numberOf(band.tile.counters)).join("/");
-    const known = before?.look === look ? before.byTile.get(tile) : undefined;
-    const picture = known?.key === key ? known : paintPicture(scene, track, spec, bands, tile, width, key);
+    const entries = bands.map((band) => numberOf(band.tile.counters)).join("/");
+    const picture = cache.find(track.key, look, tile, entries) ?? paintPicture(scene, track, spec, bands, tile, { width, height }, entries);
     if (picture === null) return null;
     shown.set(tile, picture);
-    near.set(tile, picture);
   }
-  for (const [tile, picture] of before?.byTile ?? []) {
-    const isNear = before?.look === look && tile >= first - NEAR_TILES && tile < end + NEAR_TILES;
-    if (isNear && !shown.has(tile)) near.set(tile, picture);
-    else if (shown.get(tile) !== picture) picture.image.close();
-  }
-  kept.set(spec, { look, byTile: near });
+  cache.keep(track.key, look, shown, first, end);
   return shown;
 }
 
 /** Paints a tile alone. Its counters begin with the value from before it, so that it needs no other. */
-function paintPicture(scene: Scene, track: Track, spec: GaugeSpec, bands: readonly PlacedBand[], tile: number, width: number, key: string): Picture | null {
+function paintPicture(scene: Scene, track: Track, spec: GaugeSpec, bands: readonly PlacedBand[], tile: number, size: { width: number; height: number }, entries: string): Picture | null {
   const { axis, level } = scene;
-  const canvas = new OffscreenCanvas(width, Math.max(Math.ceil(track.height * axis.ratio), 1));
+  const canvas = new OffscreenCanvas(size.width, size.height);
   const context = canvas.getContext("2d") as unknown as Context | null;
   if (context === null) return null;
-  const whole = { ...axis, fromNs: tile * tileNs(level), widthPx: width / axis.ratio };
+  const whole = { ...axis, fromNs: tile * tileNs(level), widthPx: size.width / axis.ratio };
   // The same track at the top of a scene of its own, as wide as the tile.
   const alone: Track = { ...track, isPinned: true, top: 0 };
   const own = bands.map((band) => ({ ...band, track: alone, at: placeTile(whole, level, tile) }));
   const inside: Scene = { ...scene, axis: whole, bands: own, rulerHeight: 0, scrollTop: 0 };
   context.scale(axis.ratio, axis.ratio);
   drawContent(context, inside, alone, spec, contentOf(inside, spec), spec.scale);
-  return { key, image: canvas.transferToImageBitmap() };
+  return { entries, image: canvas.transferToImageBitmap() };
 }
 
 function steps(context: Context, widthPx: number, points: { x: number; y: number }[], yOf: (value: number) => number, isReverse = false): void {

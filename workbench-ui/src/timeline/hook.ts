@@ -3,7 +3,7 @@
 import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
 import { nameOf } from "../state/store";
 import { toNs } from "./axis";
-import { BAND_ROWS } from "./cache";
+import { BAND_ROWS, type TileCache } from "./cache";
 import { type Elbow, elbowsIn } from "./drawLinks";
 import { bucketBox } from "./geometry";
 import { MARKER_MIDDLE_PX, mergedMarkers } from "./markers";
@@ -43,7 +43,7 @@ export interface TestHook {
   isComplete(): boolean;
   /** What is drawn. */
   window(): { fromNs: number; toNs: number } | null;
-  cache(): { tiles: number; dataBytes: number; bitmapBytes: number };
+  cache(): TileCache["size"];
 }
 
 declare global {

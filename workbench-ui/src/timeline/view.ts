@@ -348,6 +348,7 @@ export class TimelineView {
 
   private paint(context: CanvasRenderingContext2D, scene: Scene): void {
     const { axis, palette, height } = scene;
+    this.cache.pictures.beginFrame();
     context.setTransform(axis.ratio, 0, 0, axis.ratio, 0, 0);
     context.fillStyle = palette.signal["bg-canvas"];
     context.fillRect(0, 0, axis.widthPx, height);
@@ -364,7 +365,7 @@ export class TimelineView {
     }
     for (const track of visibleTracks(scene)) {
       if (track.isPinned) this.backPinned(context, scene, track);
-      if (track.gauge !== null) drawGauge(context, scene, track, track.gauge);
+      if (track.gauge !== null) drawGauge(context, scene, track, track.gauge, this.cache.pictures);
       else if (track.kind === "gc") drawGc(context, scene, track, pauses);
       else {
         clipTo(context, scene, track, () => {
