@@ -110,6 +110,44 @@ test("in a small window the palette has the switches that the bar leaves out", a
   await expect(page.getByText("clock, UTC")).toBeVisible();
 });
 
+for (const [width, height] of [[1024, 700], [1280, 720]] as const) {
+  test(`at ${width} × ${height} all keys can be seen, and what names lanes and threads can be read`, async ({ page }) => {
+    await page.setViewportSize({ width, height });
+    await open(page, "anthill", "t=1332409000..1368409000");
+    const isCut = (at: Element) => at.scrollWidth > at.clientWidth || at.scrollHeight > at.clientHeight;
+    await page.keyboard.press("Shift+Slash");
+    const help = page.getByRole("dialog", { name: "Keys" });
+    await expect(help).toContainText("double-click");
+    expect(await help.evaluate(isCut)).toBe(false);
+    await page.keyboard.press("Escape");
+    await page.getByRole("tab", { name: "Lanes", exact: true }).click();
+    const labels = page.locator(".lane-line label span");
+    await expect(labels.first()).toBeVisible();
+    expect(await labels.evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth).map(({ textContent }) => textContent))).toEqual([]);
+    // Workers differ in the last letter.
+    await showTable(page, "Top spans");
+    const cell = page.getByRole("grid", { name: "Longest spans" }).getByRole("gridcell", { name: /^Typhon\.Worker-\d$/ }).first();
+    await expect(cell).toBeVisible();
+    expect(await cell.evaluate(isCut)).toBe(false);
+  });
+}
+
+test("an emptied search says nothing of what was in it", async ({ page }) => {
+  await open(page, "anthill");
+  const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
+  await field.fill("knd=1");
+  const result = page.locator(".search-result");
+  await expect(result).toHaveText("not understood");
+  // At once, before the field is next drawn: not when a pause in the typing is over.
+  const now = await field.evaluate(async (input: HTMLInputElement) => {
+    input.value = "";
+    input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    return document.querySelector(".search-result")?.textContent;
+  });
+  expect(now).toBe("/");
+});
+
 test("a legend leaves out what it has no room for", async ({ page }) => {
   await page.setViewportSize({ width: 1024, height: 1500 });
   await open(page, "gc");

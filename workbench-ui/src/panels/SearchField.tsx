@@ -126,6 +126,12 @@ export function SearchField() {
     stepAfter.current = 0;
     isOpen.value = true;
     window.clearTimeout(timer.current);
+    if (now.trim() === "") {
+      // Nothing is searched for, and nothing said of what was: the field says what it is for.
+      checking.abort();
+      problem.value = null;
+      return void search("");
+    }
     timer.current = window.setTimeout(() => {
       void check(now).then((isValid) => (isValid && now === text.value ? search(now) : undefined));
     }, PAUSE_MS);

@@ -18,13 +18,13 @@ const ORDERS = [
 ] as const;
 const SHOWN = 200;
 
-const NAME = nameColumn<TopSpan>("Name", "minmax(130px, 2fr)");
-const LANE = laneColumn<TopSpan>("minmax(80px, 1fr)");
-const TICK = countColumn<TopSpan>("tick", "Tick", "64px", (span) => span.tick);
-const DURATION = durationColumn<TopSpan>("durationNs", "Duration", "80px", (span) => span.durationNs);
-const SELF = durationColumn<TopSpan>("selfNs", "Self", "80px", (span) => span.selfNs);
+const NAME = nameColumn<TopSpan>("Name", "minmax(126px, 2fr)");
+const LANE = laneColumn<TopSpan>("minmax(108px, 1fr)");
+const TICK = countColumn<TopSpan>("tick", "Tick", "60px", (span) => span.tick);
+const DURATION = durationColumn<TopSpan>("durationNs", "Duration", "76px", (span) => span.durationNs);
+const SELF = durationColumn<TopSpan>("selfNs", "Self", "72px", (span) => span.selfNs);
 const START = instantColumn<TopSpan>("startNs", "Start", "120px", (span) => span.startNs);
-const EVENT = eventColumn<TopSpan>("84px");
+const EVENT = eventColumn<TopSpan>("76px");
 
 const COMPACT = [{ ...NAME, head: "Top spans" }, LANE, TICK, DURATION];
 const FULL = [NAME, LANE, TICK, START, DURATION, SELF, EVENT];
