@@ -128,3 +128,46 @@ test("times are shown since the start, by the clock, by tick and as they are sto
   await expect(page.getByRole("tooltip")).toContainText(String(raw.ts));
   await choose("Since start");
 });
+
+test("links that lead in a circle, or to themselves, are followed a step at a time", async ({ page }) => {
+  // No scheduler records this; what a file says is not for the page to believe.
+  const events = dump("anthill", "--kind", "SchedulerChunk", "--ticks", "9", "--limit", "3").map(({ event }) => event as string);
+  expect(events).toHaveLength(3);
+  await open(page, "anthill", `e=${events[0]}`);
+  const spans = await Promise.all(events.map(async (event) => {
+    const { startNs, durationNs, place } = await asked(page, "anthill", `event/${event}`);
+    return { event, startNs, durationNs, place, name: 0 };
+  }));
+  let answers = 0;
+  await page.route("**/event/*/links", (route) => {
+    answers += 1;
+    const at = events.indexOf(/event\/([^/]+)\/links/.exec(route.request().url())?.[1] ?? "");
+    const [before, here] = [spans[(at + 2) % 3], spans[at]];
+    const links = [{ reason: "dependency", from: before, to: here }, { reason: "dependency", from: here, to: here }];
+    return route.fulfill({ json: { links, isCut: false } });
+  });
+  await open(page, "anthill", `t=1332409000..1368409000&e=${events[0]}`);
+  await drawn(page);
+  const lines = page.locator(".linked button");
+  await expect(lines).toHaveCount(2);
+  expect(answers, "nothing is followed by itself").toBe(1);
+  // Twice round, backwards; then to itself.
+  for (let step = 1; step <= 6; step += 1) {
+    await lines.first().click();
+    await expect(page.locator(`.inspector[data-event="${events[(2 * step) % 3]}"]`)).toBeVisible();
+    await drawn(page);
+    await expect(lines).toHaveCount(2);
+    expect(answers, `step ${step}`).toBe(1 + step);
+  }
+  await lines.last().click();
+  await drawn(page);
+  await expect(page.locator(`.inspector[data-event="${events[0]}"]`)).toBeVisible();
+  expect(answers, "a click is one question").toBe(8);
+  const elbows = await page.evaluate(() => window.__typhon?.links() ?? []);
+  expect(elbows.every(({ from, to }) => events.includes(from ?? "") && events.includes(to ?? ""))).toBe(true);
+  // Back goes the way back.
+  await page.goBack();
+  await expect(lines).toHaveCount(2);
+  await page.goBack();
+  await expect(page.locator(`.inspector[data-event="${events[1]}"]`)).toBeVisible();
+});

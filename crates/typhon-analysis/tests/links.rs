@@ -1,14 +1,23 @@
 //! Links between events (brief 11 B-20), against records that are looked for by filters.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
 use typhon_analysis::index::EventId;
 use typhon_analysis::session::{
     Cancel, Direction, EventDetail, FieldValue, LinkReason, Session, SessionOptions, State,
 };
+use typhon_trace::header::FileHeader;
+use typhon_trace::registry::id;
+use typhon_trace::tables::{System, Tables};
+use typhon_trace::writer::{CloseInfo, TraceWriter, WriterOptions};
 
 fn open(name: &str) -> Session {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name);
-    let session = Session::open(&path, SessionOptions::default()).expect("opens");
+    open_at(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name))
+}
+
+fn open_at(path: &Path) -> Session {
+    let session = Session::open(path, SessionOptions::default()).expect("opens");
     assert_eq!(session.wait(), State::Ready);
     session
 }
@@ -123,6 +132,82 @@ fn b20_a_kick_off_is_linked_with_its_completion() {
     let is_complete = |start: &&EventDetail| completed.iter().any(|one| one.span_id == start.span_id);
     let open = started.iter().find(|start| !is_complete(start)).expect("one that was never complete");
     assert_eq!(links(&session, open.id), []);
+}
+
+fn instant(kind: u8, at: i64, payload: &[u16]) -> Vec<u8> {
+    let mut bytes = vec![12 + 2 * payload.len() as u8, 0, kind, 0];
+    bytes.extend_from_slice(&at.to_le_bytes());
+    bytes.extend(payload.iter().flat_map(|value| value.to_le_bytes()));
+    bytes
+}
+
+fn chunk(system: u16, start: i64, duration: i64) -> Vec<u8> {
+    let mut bytes = vec![47, 0, id::SCHEDULER_CHUNK, 0];
+    bytes.extend_from_slice(&start.to_le_bytes());
+    bytes.extend_from_slice(&duration.to_le_bytes());
+    bytes.extend_from_slice(&(start as u64).to_le_bytes());
+    bytes.extend_from_slice(&[0; 9]);
+    bytes.extend([system, 0, 1, 0, 0].iter().flat_map(|value: &u16| value.to_le_bytes()));
+    bytes
+}
+
+/// A tick in which every system waits for the one before it, the first one for the last, and one for itself.
+fn record_cycle(path: &Path, systems: u16) {
+    let named = |index: u16| System {
+        index,
+        name: format!("System{index}"),
+        predecessors: vec![(index + systems - 1) % systems],
+        successors: vec![(index + 1) % systems],
+        ..System::default()
+    };
+    let tables = Tables { systems: (0..systems).map(named).collect(), ..Tables::default() };
+    let mut records = vec![instant(id::TICK_START, 1_000, &[])];
+    for system in 0..systems {
+        let at = 2_000 + 1_000 * i64::from(system);
+        records.push(chunk(system, at, 500));
+        // Told twice, as no scheduler does.
+        for from in [(system + systems - 1) % systems, (system + systems - 1) % systems] {
+            records.push(instant(id::SCHEDULER_DEPENDENCY_READY, at, &[from, system, 1, 0]));
+        }
+        records.push(instant(id::SYSTEM_READY, at, &[system, 1]));
+    }
+    records.push(instant(id::SCHEDULER_DEPENDENCY_READY, 2_000, &[0, 0, 1, 0]));
+    let header = FileHeader::new(639_028_224_000_000_000);
+    let mut writer = TraceWriter::create(Cursor::new(Vec::new()), header, &tables, WriterOptions::new(250))
+        .expect("created");
+    writer.write_records(&records.concat()).expect("written");
+    assert_eq!(writer.close(&CloseInfo::default()).problems.len(), 0);
+    std::fs::write(path, writer.into_inner().into_inner()).expect("written");
+}
+
+#[test]
+fn b20_links_that_lead_in_a_circle_are_a_step_each_and_come_back() {
+    let folder = tempfile::tempdir().expect("made");
+    for systems in [1, 2, 3, 40] {
+        let path = folder.path().join(format!("{systems}.typhon-trace"));
+        record_cycle(&path, systems);
+        let session = open_at(&path);
+        let chunks = matching(&session, "kind=SchedulerChunk");
+        assert_eq!(chunks.len(), usize::from(systems));
+        for (at, chunk) in chunks.iter().enumerate() {
+            let all = links(&session, chunk.id);
+            assert!((0..all.len()).all(|at| !all[..at].contains(&all[at])), "each once: {all:?}");
+            // One step and no more: its own ends only.
+            assert!(all.iter().all(|(_, from, to)| *from == chunk.id || *to == chunk.id), "{all:?}");
+            let before = chunks[(at + chunks.len() - 1) % chunks.len()].id;
+            assert!(all.contains(&(LinkReason::Dependency, before, chunk.id)), "{at} of {systems}: {all:?}");
+        }
+        // Whoever follows them passes every system once and is back where he began.
+        let mut here = chunks[0].id;
+        let mut seen = BTreeSet::new();
+        while seen.insert(here) {
+            let next = links(&session, here).into_iter().find(|(reason, from, to)| {
+                *reason == LinkReason::Dependency && *from == here && (*to != here || systems == 1)
+            });
+            here = next.expect("there is a successor").2;
+        }
+        assert_eq!((here, seen.len()), (chunks[0].id, chunks.len()));
+    }
 }
 
 #[test]

@@ -95,6 +95,13 @@ fn field(detail: &EventDetail, name: &str) -> Option<i128> {
     }
 }
 
+/// A dependency that is told twice is one link.
+fn add(systems: &mut Vec<u16>, system: u16) {
+    if !systems.contains(&system) {
+        systems.push(system);
+    }
+}
+
 struct Near<'s> {
     session: &'s Session,
     index: &'s Index,
@@ -210,8 +217,8 @@ impl Near<'_> {
             })?;
             match systems {
                 (Some(of_record), _, _) if of_record == system => of.ready.push((event, entry)),
-                (None, Some(from), Some(to)) if to == system => of.before.push(from),
-                (None, Some(from), Some(to)) if from == system => of.after.push(to),
+                (None, Some(from), Some(to)) if to == system => add(&mut of.before, from),
+                (None, Some(from), Some(to)) if from == system => add(&mut of.after, to),
                 _ => {}
             }
         }
