@@ -1,5 +1,5 @@
 import { bytes, count, duration } from "../src/format";
-import { asked, drawn, expect, open, test } from "./page";
+import { asked, copied, drawn, expect, open, test } from "./page";
 import { type Document, dump } from "./traces";
 
 /** The lines of a section: label to text. */
@@ -74,14 +74,11 @@ test("an event leaves as JSON, as text and as a link", async ({ page }) => {
   const [record] = dump("demo", "--where", "name=AntSteer", "--sort", "dur", "--limit", "1");
   await open(page, "demo", `e=${record.event}`);
   const inspector = page.locator(`.inspector[data-event="${record.event}"]`);
-  const copied = async (button: string) => {
-    await inspector.getByRole("button", { name: button }).last().click();
-    return page.evaluate(() => navigator.clipboard.readText());
-  };
-  const document = JSON.parse(await copied("Copy JSON"));
+  const copiedBy = (button: string) => copied(page, () => inspector.getByRole("button", { name: button }).last().click());
+  const document = JSON.parse(await copiedBy("Copy JSON"));
   expect(document).toMatchObject({ event: record.event, name: "AntSteer", tick: record.tick, durationNs: record.dur });
-  expect(await copied("Copy text")).toContain(`duration`);
-  const link = await copied("Copy link");
+  expect(await copiedBy("Copy text")).toContain(`duration`);
+  const link = await copiedBy("Copy link");
   expect(link).toContain(`e=${record.event}`);
   expect(link).not.toContain("token");
   // In this tab, which has the token, the link shows the same event.

@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 import { HOSTILE, dump } from "./traces";
-import { accessible, addressOf, drawn, expect, exported, grid, open, showTable, shownRows, test } from "./page";
+import { accessible, addressIn, addressOf, drawn, expect, exported, grid, open, showTable, shownRows, test } from "./page";
 import { visible } from "../src/format";
 
 const TABLES = ["Statistics", "Top spans", "Ticks", "Collections", "Gauges", "Search results"];
@@ -112,11 +112,14 @@ test("the address of a session that is gone leads to what can be opened", async 
 
 test("a file that is dropped on the page is answered, and the page stays", async ({ page }) => {
   await open(page, "gc");
+  const before = await addressIn(page);
   const dropped = (type: string) =>
     page.evaluate((of) => document.body.dispatchEvent(new DragEvent(of, { bubbles: true, cancelable: true })), type);
   // A browser leaves the page for a file unless the page prevents it, on both.
   for (const type of ["dragover", "drop"]) expect(await dropped(type), `${type} goes on to the browser`).toBe(false);
   await expect(page.getByText("use Open trace, or typhon ui FILE")).toBeVisible();
+  await drawn(page);
+  expect(await addressIn(page)).toBe(before);
 });
 
 test("names from a trace are text, whatever is in them", async ({ page }) => {
@@ -131,6 +134,7 @@ test("names from a trace are text, whatever is in them", async ({ page }) => {
   await open(page, "hostile");
   const panel = await showTable(page, "Statistics");
   await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "System" }).click();
+  await drawn(page);
   await shownRows(grid(page, "Statistics by system"));
   const names = (await exported(page, panel, "TSV")).split("\n").map((line) => line.split("\t")[0]);
   for (const [, text] of HOSTILE) expect(names).toContain(visible(text));
@@ -153,7 +157,7 @@ test("names from a trace are text, whatever is in them", async ({ page }) => {
 test("at 200 % nothing is cut off: the smallest layout has the same content", async ({ page }) => {
   await page.setViewportSize({ width: 960, height: 540 });
   await open(page, "anthill");
-  await page.getByRole("tab", { name: "Ticks", exact: true }).click();
+  await showTable(page, "Ticks");
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(960);
   await accessible(page, "960 × 540");
 });

@@ -24,8 +24,8 @@ test("a cut file opens, says where it ends, and its repair command works", async
   expect(json("trace", "info", target).notices.filter(({ severity }: { severity: string }) => severity === "data-loss")).toEqual([]);
   await bar.getByRole("button", { name: /notice/ }).click();
   const items = page.locator(".notice");
-  const messages = await items.locator("b").allTextContents();
-  for (const { message } of notices) expect(messages.some((text) => text.startsWith(message)), message).toBe(true);
+  const messages = () => items.locator("b").allTextContents();
+  for (const { message } of notices) await expect.poll(async () => (await messages()).some((text) => text.startsWith(message)), { message }).toBe(true);
   const cut = notices.find(({ code }: { code: string }) => code === "truncated");
   await expect(items.filter({ hasText: cut.message })).toContainText(`offset ${cut.offset.toLocaleString("en-US")}`);
 });

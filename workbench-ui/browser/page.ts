@@ -59,12 +59,12 @@ export async function openAt(page: Page, url: string, session: number, trace: st
 /** Frames in a row in which nothing is missing: what a click sets off begins in the next frame or two. */
 const STILL_FRAMES = 4;
 
-/** Waits until the page is at rest: all tiles drawn, nothing moves, and the panels have their answers. */
+/** Waits until the page is at rest: all tiles drawn, nothing moves, the address bar is up to date, and the panels have their answers. */
 export async function drawn(page: Page): Promise<void> {
   await page.evaluate(() => (window.__stillFrames = 0));
   await page.waitForFunction(
     (least) => {
-      window.__stillFrames = window.__typhon?.isComplete() === true ? (window.__stillFrames ?? 0) + 1 : 0;
+      window.__stillFrames = window.__typhon?.isComplete() === true && window.__typhon.isInAddress() ? (window.__stillFrames ?? 0) + 1 : 0;
       return window.__stillFrames >= least;
     },
     STILL_FRAMES,
@@ -165,6 +165,20 @@ export async function exported(page: Page, panel: Locator, format: "JSON" | "CSV
 
 export async function exportedRows(page: Page, panel: Locator): Promise<Record<string, string | number | null>[]> {
   return JSON.parse(await exported(page, panel));
+}
+
+/** What a click puts into the clipboard, which a page fills in its own time. */
+export async function copied(page: Page, click: () => Promise<void>): Promise<string> {
+  const text = () => page.evaluate(() => navigator.clipboard.readText());
+  await page.evaluate(() => navigator.clipboard.writeText(""));
+  await click();
+  await expect.poll(text).not.toBe("");
+  return text();
+}
+
+/** The address bar as the page itself has it: what the test is told of it comes later. */
+export function addressIn(page: Page): Promise<string> {
+  return page.evaluate(() => location.href);
 }
 
 export async function showTable(page: Page, tab: string): Promise<Locator> {

@@ -35,8 +35,10 @@ test("what is not read yet is hatched, and what is read can be used (B-3)", asyn
   };
   // Lines 6 px apart, at every height, and no bar.
   for (const y of [track.y + 3, track.y + 9, track.y + track.height - 5]) {
-    expect(await shares(0.6, 0.95, y)).toBeGreaterThan(0.1);
-    expect(await shares(0.6, 0.95, y)).toBeLessThan(0.6);
+    await expect.poll(async () => {
+      const share = await shares(0.6, 0.95, y);
+      return share > 0.1 && share < 0.6;
+    }, { message: `hatched at ${y}` }).toBe(true);
   }
   const bars = await page.evaluate(() => window.__typhon?.visibleEntries() ?? []);
   expect(bars.every(({ x, w }) => x + w <= track.x + track.width / 2 + 2)).toBe(true);

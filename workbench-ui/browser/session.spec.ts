@@ -1,5 +1,6 @@
 import { appendFileSync, copyFileSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "@playwright/test";
 import { drawn, expect, openAt, test } from "./page";
 import { serve } from "./setup";
 import { WORK, pathOf } from "./traces";
@@ -16,6 +17,14 @@ async function withServer(name: string, use: (url: string, file: string) => Prom
     server.removeAllListeners("exit");
     server.kill("SIGTERM");
   }
+}
+
+/** What the server keeps. */
+function settings(page: Page): Promise<string> {
+  return page.evaluate(async () => {
+    const response = await fetch("/api/v1/settings", { headers: { Authorization: `Bearer ${sessionStorage.getItem("typhon-token")}` } });
+    return JSON.stringify(await response.json());
+  });
 }
 
 test("a file that changes on disk is offered again, and what is open stays (B-6)", async ({ page }) => {
@@ -71,7 +80,7 @@ test("theme, lanes and widths are as they were left when the page is opened agai
     await drawn(page);
     const pinned = await tracks();
     expect(pinned).not.toEqual(before);
-    await expect.poll(async () => page.evaluate(async () => JSON.stringify(await (await fetch("/api/v1/settings", { headers: { Authorization: `Bearer ${sessionStorage.getItem("typhon-token")}` } })).json()))).toMatch(/"pinned":\["[^"]/);
+    await expect.poll(() => settings(page)).toMatch(/"pinned":\["[^"]/);
     await page.reload();
     await drawn(page);
     await expect(page.locator("html")).toHaveAttribute("data-theme", "light");
@@ -90,20 +99,17 @@ test("without a choice the page is light or dark as the system is, also when tha
     await page.emulateMedia({ colorScheme: "dark" });
     await shows("dark");
     // What else is kept in the settings chooses no theme.
-    const kept = () => page.waitForResponse((response) => response.url().endsWith("/settings") && response.request().method() === "PUT");
-    const width = kept();
-    await page.getByRole("group", { name: "Time" }).getByRole("button").last().click();
-    await width;
+    await page.getByRole("group", { name: "Time" }).getByRole("button", { name: "Clock" }).click();
+    await expect.poll(() => settings(page)).toContain('"timeDisplay":"clock"');
     await page.reload();
     await drawn(page);
     await page.emulateMedia({ colorScheme: "light" });
     await shows("light");
-    const choice = kept();
     await page.keyboard.press("Control+KeyK");
     await page.keyboard.type("dark theme");
     await page.keyboard.press("Enter");
     await shows("dark");
-    await choice;
+    await expect.poll(() => settings(page)).toContain('"theme":"dark"');
     for (const system of ["dark", "light"] as const) {
       await page.emulateMedia({ colorScheme: system });
       await shows("dark");

@@ -1,5 +1,5 @@
 import { count, duration } from "../src/format";
-import { asked, exported, exportedRows, grid, open, expect, showTable, shownRows, test } from "./page";
+import { asked, copied, drawn, exported, exportedRows, grid, open, expect, showTable, shownRows, test } from "./page";
 import { dump, json, pathOf } from "./traces";
 
 const GROUPS = ["kind", "name", "system", "thread", "family"] as const;
@@ -12,6 +12,7 @@ for (const trace of ["demo", "anthill", "gc"] as const) {
       const { rows, rowCount } = json("trace", "stats", pathOf(trace), "--by", by, "--top", "0");
       await panel.getByRole("button", { name: by[0]?.toUpperCase() + by.slice(1), exact: true }).click();
       const table = grid(page, `Statistics by ${by}`);
+      await drawn(page);
       await expect(table).toHaveAttribute("aria-rowcount", String(rowCount + 1));
       if (rowCount === 0) continue;
       const shown = await exportedRows(page, panel);
@@ -54,9 +55,11 @@ test("tables sort by any column, and stay as they are while the window moves whe
   await table.getByRole("button", { name: "Max" }).click();
   const { rows } = json("trace", "stats", pathOf("anthill"), "--by", "name", "--top", "0");
   const longest = rows.map(({ maxNs }: { maxNs: number | null }) => maxNs ?? -1).sort((a: number, b: number) => b - a);
-  expect((await maxima())[0]).toBe(duration(longest[0]));
   await expect(table.getByRole("columnheader", { name: "Max" })).toHaveAttribute("aria-sort", "descending");
+  await expect.poll(async () => (await maxima())[0]).toBe(duration(longest[0]));
   await table.getByRole("button", { name: "Name" }).click();
+  await expect(table.getByRole("columnheader", { name: "Name" })).toHaveAttribute("aria-sort", "ascending");
+  await drawn(page);
   const names = (await shownRows(table)).map(([name]) => name ?? "");
   expect(names).toEqual([...names].sort(new Intl.Collator(undefined, { numeric: true }).compare));
   await panel.getByRole("button", { name: "Pin", exact: true }).click();
@@ -116,9 +119,8 @@ test("tables leave as TSV, CSV and Markdown with what is on the screen", async (
   expect(csv[0]).toMatch(/^Name,Count,Total,Self,Mean/);
   expect((await exported(page, panel, "Markdown")).split("\n")[1]).toMatch(/^(\| --- )+\|$/);
   await panel.getByRole("button", { name: "Export" }).first().click();
-  await page.getByRole("menuitem", { name: "Copy TSV" }).click();
-  const copied = await page.evaluate(() => navigator.clipboard.readText());
-  expect(copied.split("\n")[1]?.split("\t").slice(0, 2)).toEqual(csv[1]?.split(",").slice(0, 2));
+  const tsv = await copied(page, () => page.getByRole("menuitem", { name: "Copy TSV" }).click());
+  expect(tsv.split("\n")[1]?.split("\t").slice(0, 2)).toEqual(csv[1]?.split(",").slice(0, 2));
 });
 
 test("rows that do not find room are counted, and have their share", async ({ page }) => {

@@ -13,13 +13,14 @@ test("in forced colours bars have an outline in the colour of texts", async ({ p
   const [edge, inside] = [{ x: found.x + 0.5, y: found.y + 6 }, { x: found.x + found.w - 8, y: found.y + 2.5 }];
   const plain = await pixels(page, [inside]);
   await page.emulateMedia({ forcedColors: "active" });
-  await drawn(page);
-  const forced = await pixels(page, [edge, inside]);
-  expect(forced.at).toEqual([forced.text, forced.canvas]);
-  expect(plain.at[0]).not.toBe(forced.canvas);
+  // The page hears of it in its own time.
+  const forced = async () => {
+    const { at, text, canvas } = await pixels(page, [edge, inside]);
+    return at[0] === text && at[1] === canvas && plain.at[0] !== canvas;
+  };
+  await expect.poll(forced).toBe(true);
   await page.emulateMedia({ forcedColors: "none" });
-  await drawn(page);
-  expect((await pixels(page, [inside])).at).toEqual(plain.at);
+  await expect.poll(async () => (await pixels(page, [inside])).at).toEqual(plain.at);
 });
 
 test("the overload strip tells what the detector recorded for a tick", async ({ page }) => {
@@ -38,6 +39,8 @@ test("the overload strip tells what the detector recorded for a tick", async ({ 
   await expect(tip).toContainText(`in a row: over ${consecutiveOverrun}, under ${consecutiveUnderrun}`);
   await expect(tip).toContainText(`then the metronome waited ${duration(wait.dur)}, ${wait.fields.intentClassName}`);
   await page.mouse.move(1, 1);
+  await expect(tip).toHaveCount(0);
+  await drawn(page);
   // Bars are as high as the ratio, up to twice the budget; what is above has a mark.
   const { ticks } = json("trace", "stats", pathOf("anthill"));
   const budgetNs = 1e9 / json("trace", "info", pathOf("anthill")).runtimeConfig.baseTickRate;

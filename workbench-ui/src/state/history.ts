@@ -38,6 +38,11 @@ export function replaceHistory(): void {
   replaceTimer = window.setTimeout(writeNow, 200);
 }
 
+/** Is a change of the address bar still to come? */
+export function isAddressDue(): boolean {
+  return replaceTimer !== undefined;
+}
+
 /** Brings the address bar up to date at once, before the page is loaded again. */
 export function keepAddress(): void {
   if (s.meta.value !== null) writeNow();
@@ -45,6 +50,7 @@ export function keepAddress(): void {
 
 function writeNow(): void {
   window.clearTimeout(replaceTimer);
+  replaceTimer = undefined;
   history.replaceState(null, "", `#${formatLink(currentLink())}`);
 }
 

@@ -1,6 +1,7 @@
 /** `window.__typhon`: what tests see of the canvas. */
 
 import { ENTRY_FLAG, spanEntry } from "../protocol/tile";
+import { isAddressDue } from "../state/history";
 import { nameOf } from "../state/store";
 import { toNs } from "./axis";
 import { BAND_ROWS, type TileCache } from "./cache";
@@ -41,6 +42,8 @@ export interface TestHook {
   clearTimes(): void;
   /** Is what the window asks for all there and drawn, at rest, and no answer of the server still to come? */
   isComplete(): boolean;
+  /** Does the address bar have all that was done, too? */
+  isInAddress(): boolean;
   /** What is drawn. */
   window(): { fromNs: number; toNs: number } | null;
   cache(): TileCache["size"];
@@ -114,6 +117,7 @@ export function installHook(view: TimelineView, canvas: HTMLCanvasElement): () =
       view.drawTimes.length = 0;
     },
     isComplete: () => view.isComplete(),
+    isInAddress: () => !isAddressDue(),
     window: () => (view.scene === null ? null : { fromNs: view.scene.axis.fromNs, toNs: toNs(view.scene.axis) }),
     cache: () => view.cache.size,
   };
