@@ -160,6 +160,26 @@ impl Page {
         }
     }
 
+    /// Searches as the page does; the time until the first hits came, if they came before the rest, and until all were known.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub fn search(&mut self, text: &str) -> Result<(Option<Duration>, Duration), Box<dyn Error>> {
+        self.last_request += 1;
+        let (started, mut first) = (Instant::now(), None);
+        let ask = serde_json::json!({ "type": "filter", "requestId": self.last_request, "session": "1", "text": text });
+        self.socket.send(Message::text(ask.to_string()))?;
+        loop {
+            let said = self.hear()?;
+            match said["type"].as_str() {
+                Some("filterHits") => first = Some(started.elapsed()),
+                Some("filterReady") => return Ok((first, started.elapsed())),
+                Some("filterFailed") => return Err(said["problem"].to_string().into()),
+                _ => {}
+            }
+        }
+    }
+
     /// Asks for tiles and takes every frame apart.
     ///
     /// # Errors

@@ -63,6 +63,39 @@ test("Ctrl F goes to the field, Enter to the first hit at once and on from there
   await expect(page.getByRole("textbox", { name: "Search spans, fields, ticks" })).toHaveValue("name=AntUpdate");
 });
 
+test("the first hits are there before all are known, and Enter goes to the first of them", async ({ page }) => {
+  let letGo: (() => void) | undefined;
+  await page.routeWebSocket(/\/api\/v1\/ws$/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => {
+      if (typeof message === "string" && message.includes('"filterReady"')) letGo = () => socket.send(message);
+      else socket.send(message);
+    });
+  });
+  await open(page, "anthill", "v=inspector,search");
+  const filter = "dur>100us";
+  const expected = dump("anthill", "--where", filter).sort((a, b) => a.ts - b.ts);
+  expect(expected.length).toBeGreaterThan(100);
+  await page.keyboard.press("/");
+  await page.keyboard.type(filter);
+  await page.keyboard.press("Enter");
+  const panel = page.locator('[data-panel="bottom"]');
+  const inspector = page.locator(".inspector[data-event]");
+  await expect(inspector).toHaveAttribute("data-event", expected[0].event);
+  await expect(panel).toContainText("searching; the first 100");
+  await expect(page.locator(".search-result")).toContainText("%");
+  const rows = await exportedRows(page, panel);
+  expect(rows.map(({ event }) => event)).toEqual(expected.slice(0, 100).map(({ event }) => event));
+  await expect.poll(() => letGo !== undefined).toBe(true);
+  letGo?.();
+  await expect(page.locator(".search-result")).toContainText(`1 of ${count(expected.length)}`);
+  await expect(panel).toContainText(`${count(expected.length)} hits in the trace`);
+  await expect(grid(page, "Hits")).not.toHaveAttribute("aria-rowcount", "101");
+  await expect(inspector).toHaveAttribute("data-event", expected[0].event);
+  await page.getByRole("textbox", { name: "Search spans, fields, ticks" }).press("Enter");
+  await expect(inspector).toHaveAttribute("data-event", expected[1].event);
+});
+
 test("Escape takes back an Enter whose search has not begun: a later search from elsewhere goes to no hit by itself", async ({ page }) => {
   await open(page, "anthill");
   let letGo = () => {};

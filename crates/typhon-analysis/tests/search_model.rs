@@ -7,6 +7,7 @@ use std::io::Cursor;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use typhon_analysis::facts::{MarkNames, RecordFacts, TraceContext};
 use typhon_analysis::filter::{self, Filter};
 use typhon_analysis::index::EventId;
@@ -385,7 +386,16 @@ fn check(session: &Session, filters: &[String]) -> Result<(), TestCaseError> {
         let listed = session.matches(info.id, None, Direction::Forward, usize::MAX).expect("ready");
         let found: BTreeSet<EventId> = listed.iter().map(|span| span.id).collect();
         prop_assert_eq!(&found, &expected, "{}", text);
+        for limit in [0, 1, 7, usize::MAX] {
+            let first = session.first_matches(text, limit, Duration::MAX, &cancel).expect("ready");
+            let is_empty = filter.needs_places();
+            let expected = if is_empty { &[][..] } else { &listed[..limit.min(listed.len())] };
+            prop_assert_eq!(&first, expected, "the first {} of {}", limit, text);
+        }
         prop_assert_eq!((info.matches, listed.len()), (expected.len() as u64, expected.len()), "{}", text);
+        // Within no time at all there are some of them, but no others.
+        let none = session.first_matches(text, 7, Duration::ZERO, &cancel).expect("ready");
+        prop_assert!(listed.starts_with(&none), "{}", text);
         session.remove_filter(info.id);
     }
     Ok(())

@@ -4,6 +4,8 @@
 //! last byte is written, so that a page that reads slowly has at most [`ANSWERS_MAX`] of them in memory.
 
 use crate::answers::Room;
+use crate::api::event::SpanRef;
+use crate::api::filters::as_hits;
 use crate::app::App;
 use crate::net::{self, ended};
 use crate::problem::Problem;
@@ -37,6 +39,9 @@ const VIEWS_MAX: usize = 256;
 const FILTERS_MAX: usize = 8;
 /// Frames are put together until a message has about so many bytes.
 const MESSAGE_BYTES: usize = 256 << 10;
+/// Hits that are shown before all are known, and the time for looking for them: a tenth of a second is felt as at once.
+const FIRST_HITS: usize = 100;
+const FIRST_HITS_WITHIN: Duration = Duration::from_millis(50);
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 const CLOSE_AWAY: u16 = 1001;
@@ -356,7 +361,12 @@ impl Connection {
             };
             let work = app.pool.run_with(Weight::Heavy, Cancel::new(), move |cancel| {
                 let mut progress = progress;
-                let found = opened.session.add_filter(&filter, cancel, |done| progress.update(done));
+                let session = &opened.session;
+                let found = session
+                    .first_matches(&filter, FIRST_HITS, FIRST_HITS_WITHIN, cancel)
+                    .and_then(|first| as_hits(session, &first))
+                    .map(|hits| progress.first(&hits))
+                    .and_then(|()| session.add_filter(&filter, cancel, |done| progress.update(done)));
                 opened.noticing(found.map_err(Problem::from))
             });
             // What is not wanted any more does not wait for room either.
@@ -465,6 +475,16 @@ impl Progress {
             "bytesDone": bytes_done,
             "bytesTotal": self.bytes_total,
         }));
+        self.tell(message);
+    }
+
+    fn first(&self, hits: &[SpanRef]) {
+        if !hits.is_empty() {
+            self.tell(text(&json!({ "type": "filterHits", "requestId": self.request_id, "hits": hits })));
+        }
+    }
+
+    fn tell(&self, message: Message) {
         // Without a page the work is cancelled by other means.
         let _ = self.out.send(Outgoing { message, of: None, _answer: None });
     }

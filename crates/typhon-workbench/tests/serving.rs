@@ -190,8 +190,15 @@ fn filters_report_count_and_are_replaced_by_newer_ones() {
     assert_eq!(hit(Some(all[4]), "next"), all[5]);
     assert_eq!(hit(Some(all[5]), "previous"), all[4]);
     assert_eq!(hit(None, "previous"), *all.last().unwrap());
+    // The first of them come before all are known.
+    say(&mut socket, &json!({ "type": "filter", "requestId": 2, "session": "1", "text": "dur>1ms" }));
+    let first = heard(&mut socket, "filterHits");
+    assert_eq!(first["requestId"], 2);
+    let expected: Vec<&Value> = hits["hits"].as_array().unwrap().iter().take(100).collect();
+    assert_eq!(first["hits"], json!(expected));
+    assert_eq!(heard(&mut socket, "filterReady")["requestId"], 2);
     // Of filters that follow quickly the last one always comes.
-    for id in 2..=6 {
+    for id in 3..=6 {
         say(&mut socket, &json!({ "type": "filter", "requestId": id, "session": "1", "text": "self>1us" }));
     }
     loop {

@@ -9,7 +9,7 @@ import { Latest } from "../protocol/latest";
 import type { Problem } from "../protocol/types";
 import { announce, refuseSearch, report, search, setLayout } from "../state/actions";
 import { type SearchMode, activeFilterId, filter, hitAt, isReady, searchMode, sessionApi } from "../state/store";
-import { stepHit } from "./hits";
+import { showHit, stepHit } from "./hits";
 import { NothingFound } from "./NothingFound";
 import { Segments } from "./Segments";
 
@@ -87,6 +87,13 @@ export function SearchField() {
     if (active === "" && document.activeElement?.id !== "search") text.value = "";
   }, [active]);
   useEffect(() => {
+    if (state.is === "running" && stepAfter.current === 1 && state.text === text.value.trim()) {
+      const [first] = state.first;
+      if (first !== undefined && hitAt.value === null) {
+        stepAfter.current = 0;
+        showHit(first, 0);
+      }
+    }
     if (state.is === "ready") {
       announce(`${count(state.matches)} hits`);
       if (stepAfter.current !== 0 && state.text === text.value.trim()) void stepHit(stepAfter.current);

@@ -32,17 +32,18 @@ const COLUMNS: readonly Column<Numbered>[] = [
 export function SearchList() {
   const state = filter.value;
   const filterId = state.is === "ready" ? state.filterId : 0;
-  const answer = useRequest(filterId === 0 ? null : (api, signal) => api.search(filterId, { count: PAGE }, signal), [filterId]);
+  const answer = useRequest(filterId === 0 ? null : async (api, signal) => ({ of: filterId, ...(await api.search(filterId, { count: PAGE }, signal)) }), [filterId]);
+  const listed = filterId !== 0 && answer.value?.of === filterId ? answer.value.hits : null;
   const more = useSignal<{ filterId: number; hits: Hit[]; isAsking: boolean }>({ filterId: 0, hits: [], isAsking: false });
   useEffect(() => {
     more.value = { filterId, hits: [], isAsking: false };
   }, [filterId]);
-  const first = filterId === 0 ? [] : (answer.value?.hits ?? []);
+  const first = listed ?? (state.is === "running" || state.is === "ready" ? state.first : []);
   const all = [...first, ...(more.value.filterId === filterId ? more.value.hits : [])];
   const rows = all.map((hit, at) => ({ ...hit, at }));
   const fetchMore = async () => {
     const [api, end] = [sessionApi.value, all[all.length - 1]];
-    if (api === null || end === undefined || state.is !== "ready" || all.length >= state.matches || more.value.isAsking) return;
+    if (api === null || end === undefined || state.is !== "ready" || listed === null || all.length >= state.matches || more.value.isAsking) return;
     more.value = { ...more.value, isAsking: true };
     try {
       const { hits } = await api.search(filterId, { count: PAGE, after: end.event });
@@ -74,7 +75,7 @@ export function SearchList() {
       empty={state.is === "ready" && state.matches === 0 ? <NothingFound text={state.text} /> : ""}
       atEnd={() => void fetchMore()}
       followsWindow={false}
-      note={state.is === "ready" ? `${count(state.matches)} hits in the trace${answer.value !== null && rows.length < state.matches ? `, ${count(rows.length)} listed` : ""}` : "searching"}
+      note={state.is === "ready" ? `${count(state.matches)} hits in the trace${listed !== null && rows.length < state.matches ? `, ${count(rows.length)} listed` : ""}` : rows.length === 0 ? "searching" : `searching; the first ${count(rows.length)}`}
     />
   );
 }

@@ -1,17 +1,16 @@
 /** Steps through the hits of a search (B-25). */
 
-import { signal } from "@preact/signals";
 import { count, visible } from "../format";
 import type { Hit } from "../protocol/types";
 import { announce, report, select, reveal } from "../state/actions";
-import { activeFilterId, filter, hitAt, nameOf, sessionApi } from "../state/store";
+import { filter, hitAt, nameOf, sessionApi } from "../state/store";
 
-/** The hit that was stepped to last, with the filter it belongs to. */
-const last = signal<{ filterId: number; event: string } | null>(null);
+/** The hit that was stepped to last; it belongs to the present search as long as that has a number of one. */
+let last = "";
 
 /** Shows a hit and remembers that it is number `at`, from 0. */
 export function showHit(hit: Hit, at: number): void {
-  last.value = { filterId: activeFilterId.value, event: hit.event };
+  last = hit.event;
   hitAt.value = at;
   select([{ event: hit.event, place: hit.place, startNs: hit.startNs, durationNs: Math.max(hit.durationNs, 0), name: hit.name }]);
   reveal({ fromNs: hit.startNs, toNs: hit.startNs + Math.max(hit.durationNs, 1) });
@@ -32,12 +31,11 @@ async function step(by: 1 | -1): Promise<void> {
   if (api === null || state.is !== "ready") return;
   if (state.matches === 0) return announce("No hits");
   const direction = by > 0 ? "next" : "previous";
-  const from = last.value?.filterId === state.filterId ? last.value.event : undefined;
-  const at = from === undefined ? null : hitAt.value;
+  const at = hitAt.value;
   const next = at === null ? (by > 0 ? 0 : state.matches - 1) : (at + by + state.matches) % state.matches;
   const wraps = at !== null && (by > 0 ? next === 0 : next === state.matches - 1);
   try {
-    const ask = { direction, count: 1, ...(from === undefined || wraps ? {} : { after: from }) } as const;
+    const ask = { direction, count: 1, ...(at === null || wraps ? {} : { after: last }) } as const;
     const [hit] = (await api.search(state.filterId, ask)).hits;
     if (hit) showHit(hit, next);
   } catch (error) {

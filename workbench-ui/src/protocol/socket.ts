@@ -2,7 +2,7 @@
 
 import { ApiError, token } from "./http";
 import { type Frame, type TileRequest, CONTENT, decodeFrames, encodeRequest } from "./tile";
-import type { FilterInfo, Problem, SessionSummary } from "./types";
+import type { FilterInfo, Hit, Problem, SessionSummary } from "./types";
 
 type Incoming =
   | { type: "welcome"; version: string; assets: string; sessions: SessionSummary[] }
@@ -10,6 +10,7 @@ type Incoming =
   | { type: "closed"; session: string }
   | { type: "tileFailed"; requestId: number; viewId: number; problem: Problem }
   | { type: "filterProgress"; requestId: number; bytesDone: number; bytesTotal: number }
+  | { type: "filterHits"; requestId: number; hits: Hit[] }
   | { type: "filterReady"; requestId: number; session: string; filterId: number; matches: number }
   | { type: "filterFailed"; requestId: number; problem: Problem }
   | { type: "error"; problem: Problem };
@@ -36,11 +37,18 @@ export interface TileAnswer {
   failed(problem: Problem): void;
 }
 
+/** What is said of a filter while it is evaluated. */
+export interface FilterNews {
+  progress(done: number, total: number): void;
+  /** The first hits of the trace, before the others are known. */
+  hits(first: Hit[]): void;
+}
+
 interface PendingFilter {
   text: string;
   resolve(info: FilterInfo): void;
   reject(error: unknown): void;
-  progress: ((done: number, total: number) => void) | undefined;
+  news: FilterNews;
 }
 
 const REFUSED = 4401;
@@ -110,10 +118,10 @@ export class Socket {
   }
 
   /** Evaluates a filter over the whole trace. */
-  setFilter(session: string, text: string, signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<FilterInfo> {
+  setFilter(session: string, text: string, signal: AbortSignal, news: FilterNews): Promise<FilterInfo> {
     const requestId = ++this.lastId;
     return new Promise((resolve, reject) => {
-      this.filters.set(requestId, { text, resolve, reject, progress });
+      this.filters.set(requestId, { text, resolve, reject, news });
       signal.addEventListener("abort", () => {
         if (!this.filters.delete(requestId)) return;
         this.send({ type: "cancelFilter", requestId });
@@ -152,7 +160,9 @@ export class Socket {
         return asked?.answer.failed(message.problem);
       }
       case "filterProgress":
-        return this.filters.get(message.requestId)?.progress?.(message.bytesDone, message.bytesTotal);
+        return this.filters.get(message.requestId)?.news.progress(message.bytesDone, message.bytesTotal);
+      case "filterHits":
+        return this.filters.get(message.requestId)?.news.hits(message.hits);
       case "filterReady": {
         const filter = this.filters.get(message.requestId);
         this.filters.delete(message.requestId);

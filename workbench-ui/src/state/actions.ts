@@ -208,16 +208,16 @@ export async function search(text: string): Promise<void> {
     s.hitAt.value = null;
     return replaceHistory();
   }
-  s.filter.value = { is: "running", text: trimmed, done: 0, total: 1 };
+  let running: s.FilterState & { is: "running" } = { is: "running", text: trimmed, done: 0, total: 1, first: [] };
+  const tell = (news: Partial<typeof running>) => (s.filter.value = running = { ...running, ...news });
+  tell({});
   s.hitAt.value = null;
   try {
     const info = await searching.run((signal) =>
-      socket.setFilter(session, trimmed, signal, (done, total) => {
-        s.filter.value = { is: "running", text: trimmed, done, total };
-      }),
+      socket.setFilter(session, trimmed, signal, { progress: (done, total) => tell({ done, total }), hits: (first) => tell({ first }) }),
     );
     if (info === undefined) return;
-    s.filter.value = { is: "ready", text: trimmed, filterId: info.filterId, matches: info.matches };
+    s.filter.value = { is: "ready", text: trimmed, filterId: info.filterId, matches: info.matches, first: running.first };
     replaceHistory();
   } catch (error) {
     if (isAbort(error)) return;

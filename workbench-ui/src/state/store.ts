@@ -26,11 +26,12 @@ export interface Selected {
 
 export type SearchMode = "dim" | "isolate" | "list";
 
+/** `first` are the first hits of the trace, as far as they were known before the others. */
 export type FilterState =
   | { is: "none" }
-  | { is: "running"; text: string; done: number; total: number }
+  | { is: "running"; text: string; done: number; total: number; first: t.Hit[] }
   | { is: "failed"; text: string; problem: t.Problem }
-  | { is: "ready"; text: string; filterId: number; matches: number };
+  | { is: "ready"; text: string; filterId: number; matches: number; first: t.Hit[] };
 
 export type Theme = "dark" | "light" | "system";
 export type ColourMode = "family" | "kind" | "system" | "thread" | "duration" | "depth";

@@ -70,7 +70,7 @@ pub(super) struct Found {
     /// For the rows of threads.
     groups: GroupsByRow,
     /// What is left of the filter when nothing is known but that something is a span, or an instant.
-    rest: OfUnknown,
+    pub(super) rest: OfUnknown,
 }
 
 impl Found {
@@ -141,23 +141,32 @@ impl Shared {
         cancel: &Cancel,
         progress: &mut Progress<F>,
     ) -> Result<Found, SessionError> {
-        let bits = self.bits(index.blocks.records)?;
-        let context = self.context(index);
-        let axis = Axis { clock: context.clock, origin_ticks: context.origin_ticks };
-        let rest = OfUnknown::new(filter, axis, index.time);
-        let by_kind = std::array::from_fn(|kind| filter.of_kind(kind as u8, axis));
-        let matcher = Matcher { index, filter, context, by_kind, needs_survey: filter.needs_survey() };
-        let mut found = Found { bits, groups: BTreeMap::new(), rest };
+        let matcher = self.matcher(index, filter);
+        let mut found = self.nothing_found(&matcher)?;
         if filter.needs_places() {
             self.match_placed(&matcher, &found.bits, cancel, progress)?;
         } else {
             let open = Open::new(index);
-            found.groups = self.match_entries(&matcher, axis, &found, &open, cancel, progress)?;
+            found.groups = self.match_entries(&matcher, &found, &open, cancel, progress)?;
             self.match_blocks(&matcher, &open, &found.bits, cancel, progress)?;
         }
         // Afterwards: it may have been cut while it was read.
         self.check_length()?;
         Ok(found)
+    }
+
+    pub(super) fn matcher<'i>(&'i self, index: &'i Index, filter: &'i Filter) -> Matcher<'i> {
+        let context = self.context(index);
+        let axis = Axis { clock: context.clock, origin_ticks: context.origin_ticks };
+        let by_kind = std::array::from_fn(|kind| filter.of_kind(kind as u8, axis));
+        Matcher { index, filter, context, axis, by_kind, needs_survey: filter.needs_survey() }
+    }
+
+    /// What is found before anything was looked at.
+    pub(super) fn nothing_found(&self, matcher: &Matcher<'_>) -> Result<Found, SessionError> {
+        let bits = self.bits(matcher.index.blocks.records)?;
+        let rest = OfUnknown::new(matcher.filter, matcher.axis, matcher.index.time);
+        Ok(Found { bits, groups: BTreeMap::new(), rest })
     }
 
     /// Room for a bit per record. Older filters give way, the oldest first.
@@ -178,7 +187,6 @@ impl Shared {
     fn match_entries<F: FnMut(u64)>(
         &self,
         matcher: &Matcher<'_>,
-        axis: Axis,
         found: &Found,
         open: &Open<'_>,
         cancel: &Cancel,
@@ -194,7 +202,7 @@ impl Shared {
             }
             Ok::<_, SessionError>(may_match)
         };
-        let state = || Decider::new(matcher, axis);
+        let state = || Decider::new(matcher);
         let told = |part: &Part<'_>| progress.add(part.groups.iter().map(|head| u64::from(head.count)).sum());
         let results = map_parts(&parts, state, decide, told)?;
         let mut groups = GroupsByRow::new();
@@ -219,25 +227,38 @@ impl Shared {
         let decide = |buffer: &mut BlockBuffer, part: &&[u32]| {
             for block in *part {
                 cancel.check()?;
-                let entry = index.blocks.entry(*block).ok_or_else(|| SessionError::unknown("such block"))?;
-                self.trace.read_known_block(&index.span_names, &entry, buffer).map_err(|error| {
-                    // That it was cut says more.
-                    self.check_length().err().unwrap_or_else(|| error.into())
-                })?;
-                let Some(first) = buffer.summary().and_then(|summary| first_event(index, summary)) else {
-                    continue;
-                };
-                for (record, ordinal) in buffer.events().zip(first..) {
-                    let of_kind = matcher.by_kind[usize::from(record.kind())];
-                    if of_kind.unwrap_or_else(|| matcher.passes(&record, None)) {
-                        bits.set(ordinal);
-                    }
-                }
+                self.match_block(matcher, *block, buffer, bits)?;
             }
             Ok::<_, SessionError>(())
         };
         let records = |part: &&[u32]| part.iter().map(|block| index.blocks.records_of(*block)).sum::<u64>();
         map_parts(&parts, BlockBuffer::new, decide, |part| progress.add(RECORD_COST * records(part)))?;
+        Ok(())
+    }
+
+    /// Decides about the records of a block.
+    pub(super) fn match_block(
+        &self,
+        matcher: &Matcher<'_>,
+        block: u32,
+        buffer: &mut BlockBuffer,
+        bits: &Bits,
+    ) -> Result<(), SessionError> {
+        let index = matcher.index;
+        let entry = index.blocks.entry(block).ok_or_else(|| SessionError::unknown("such block"))?;
+        self.trace.read_known_block(&index.span_names, &entry, buffer).map_err(|error| {
+            // That it was cut says more.
+            self.check_length().err().unwrap_or_else(|| error.into())
+        })?;
+        let Some(first) = buffer.summary().and_then(|summary| first_event(index, summary)) else {
+            return Ok(());
+        };
+        for (record, ordinal) in buffer.events().zip(first..) {
+            let of_kind = matcher.by_kind[usize::from(record.kind())];
+            if of_kind.unwrap_or_else(|| matcher.passes(&record, None)) {
+                bits.set(ordinal);
+            }
+        }
         Ok(())
     }
 
@@ -285,7 +306,7 @@ fn first_event(index: &Index, summary: &BlockSummary) -> Option<u64> {
 }
 
 /// A filter about which nothing is known but times.
-struct OfUnknown {
+pub(super) struct OfUnknown {
     spans: Reduced,
     instants: Reduced,
     time: TimeBase,
@@ -297,7 +318,7 @@ impl OfUnknown {
         Self { spans: of(true), instants: of(false), time }
     }
 
-    fn may_match(&self, is_span: bool, head: &GroupHead) -> bool {
+    pub(super) fn may_match(&self, is_span: bool, head: &GroupHead) -> bool {
         let reduced = if is_span { &self.spans } else { &self.instants };
         // A span without an end may have any negative duration.
         let length = Some((i64::MIN, self.most_ticks(head)));
@@ -316,19 +337,19 @@ impl OfUnknown {
 }
 
 /// Groups of a row of a thread that one thread of ours decides about.
-struct Part<'i> {
-    lane: u32,
+pub(super) struct Part<'i> {
+    pub(super) lane: u32,
     /// `None` for instants.
-    row: Option<u16>,
+    pub(super) row: Option<u16>,
     thread: &'i Thread,
-    groups: &'i [GroupHead],
+    pub(super) groups: &'i [GroupHead],
 }
 
 /// Groups of a part: entries of about a millisecond.
 const GROUPS_OF_PART: usize = 32;
 const BLOCKS_OF_PART: usize = 16;
 
-fn parts_of_threads(index: &Index) -> Vec<Part<'_>> {
+pub(super) fn parts_of_threads(index: &Index) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     for RowAt { lane, number: row, row: of } in rows_of_threads(index) {
         let LaneKind::Thread { thread } = index.lanes[lane as usize].kind else { continue };
@@ -339,13 +360,13 @@ fn parts_of_threads(index: &Index) -> Vec<Part<'_>> {
 }
 
 /// Blocks with events that only their records decide.
-struct Open<'i> {
+pub(super) struct Open<'i> {
     index: &'i Index,
     blocks: Vec<AtomicBool>,
 }
 
 impl<'i> Open<'i> {
-    fn new(index: &'i Index) -> Self {
+    pub(super) fn new(index: &'i Index) -> Self {
         let blocks = index.blocks.blocks.iter().map(|_| AtomicBool::new(false)).collect();
         Self { index, blocks }
     }
@@ -358,7 +379,7 @@ impl<'i> Open<'i> {
         first..first + self.index.blocks.records_of(block)
     }
 
-    fn blocks(&self) -> Vec<u32> {
+    pub(super) fn blocks(&self) -> Vec<u32> {
         (0..)
             .zip(&self.blocks)
             .filter(|(_, open)| open.load(Ordering::Relaxed))
@@ -372,9 +393,8 @@ impl<'i> Open<'i> {
 const REDUCED_TERMS_MAX: usize = 1 << 17;
 
 /// Decides about entries, with what is left of the filter for each name of a thread.
-struct Decider<'m> {
+pub(super) struct Decider<'m> {
     matcher: &'m Matcher<'m>,
-    axis: Axis,
     reader: GroupReader,
     columns: Columns,
     /// The lane, and whether of spans, that the next two are for.
@@ -390,10 +410,9 @@ struct Decider<'m> {
 }
 
 impl<'m> Decider<'m> {
-    fn new(matcher: &'m Matcher<'m>, axis: Axis) -> Self {
+    pub(super) fn new(matcher: &'m Matcher<'m>) -> Self {
         Self {
             matcher,
-            axis,
             reader: GroupReader::default(),
             columns: if matcher.filter.needs_times() { Columns::All } else { Columns::WithoutTimes },
             of: None,
@@ -407,7 +426,7 @@ impl<'m> Decider<'m> {
     }
 
     /// Sets the bits of a group's matches and marks the blocks of those that are open; false when there are neither.
-    fn group(
+    pub(super) fn group(
         &mut self,
         part: &Part<'_>,
         head: &GroupHead,
@@ -420,7 +439,7 @@ impl<'m> Decider<'m> {
             self.by_name.fill(0);
             self.reduced.clear();
         }
-        let Self { matcher, axis, reader, columns, by_name, reduced, reduced_max, ticks, marked, .. } = self;
+        let Self { matcher, reader, columns, by_name, reduced, reduced_max, ticks, marked, .. } = self;
         let mut may_match = false;
         for entry in reader.read_columns(&matcher.index.store, head, *columns)? {
             let name = usize::from(entry.name).min(by_name.len() - 1);
@@ -432,7 +451,7 @@ impl<'m> Decider<'m> {
                     reduced.clear();
                 }
                 let common = matcher.common(part, entry.name);
-                reduced.push(matcher.filter.reduce(&common, *axis));
+                reduced.push(matcher.filter.reduce(&common, matcher.axis));
                 by_name[name] = reduced.len() as u32;
             }
             let reduced = &reduced[by_name[name] as usize - 1];
@@ -488,10 +507,11 @@ fn shown(ticks: &Ticks, start: i64) -> u64 {
 }
 
 /// Decides about single records.
-struct Matcher<'i> {
-    index: &'i Index,
+pub(super) struct Matcher<'i> {
+    pub(super) index: &'i Index,
     filter: &'i Filter,
     context: TraceContext<'i>,
+    axis: Axis,
     /// By kind: what that decides alone. Most records of a block are of kinds that a filter of fields cannot mean.
     by_kind: [Option<bool>; 256],
     needs_survey: bool,

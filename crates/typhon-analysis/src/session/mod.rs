@@ -17,6 +17,7 @@ mod cut;
 mod error;
 mod event;
 mod filter;
+mod first;
 mod links;
 mod matching;
 pub(crate) mod memory;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json as value;
 use std::sync::Arc;
 use typhon_analysis::filter;
-use typhon_analysis::session::Direction;
+use typhon_analysis::session::{Direction, RelatedSpan, Session, SessionError};
 
 const HITS_MAX: usize = 1_000;
 
@@ -94,13 +94,15 @@ pub(crate) async fn search(
         let count = of.count.unwrap_or(100).clamp(1, HITS_MAX);
         let hits = session.matches(of.filter, after, direction, count)?;
         let matches = session.match_count(of.filter)?;
-        let hits = session.with_ticks(|ticks| {
-            let of = |hit| SpanRef::of(hit).in_tick(ticks);
-            hits.iter().map(of).collect::<Vec<SpanRef>>()
-        })?;
+        let hits = as_hits(session, &hits)?;
         Ok(value!({ "schema": "typhon.hits/1", "matches": matches, "hits": hits }))
     })
     .await
+}
+
+/// Matches as the page gets them, with their ticks.
+pub(crate) fn as_hits(session: &Session, matches: &[RelatedSpan]) -> Result<Vec<SpanRef>, SessionError> {
+    session.with_ticks(|ticks| matches.iter().map(|hit| SpanRef::of(hit).in_tick(ticks)).collect())
 }
 
 impl SpanRef {

@@ -1,9 +1,9 @@
 //! What can be asked over HTTP; `API.md` has every request and answer.
 
 mod catalogue;
-mod event;
+pub(crate) mod event;
 mod export;
-mod filters;
+pub(crate) mod filters;
 mod kept;
 mod meta;
 mod sessions;
