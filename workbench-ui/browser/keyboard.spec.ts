@@ -53,7 +53,7 @@ test("keys go by position: zoom, pan, ticks, the whole trace", async ({ page }) 
     // The motion has to come to rest before the next key is judged.
     await drawn(page);
   };
-  for (const key of ["KeyW", "Equal", "KeyD", "KeyA", "Control+ArrowRight", "KeyS", "BracketRight", "BracketLeft", "Shift+BracketRight"]) await press(key);
+  for (const key of ["KeyW", "Equal", "KeyD", "KeyA", "Control+ArrowRight", "KeyS", "BracketRight", "BracketLeft", "Digit0", "Shift+BracketRight"]) await press(key);
   await press("Digit0");
   await expect.poll(() => windowText(page)).toBe(whole);
   const { ticks } = json("trace", "stats", pathOf("demo"));
@@ -65,6 +65,22 @@ test("keys go by position: zoom, pan, ticks, the whole trace", async ({ page }) 
   await drawn(page);
   await page.keyboard.press("Shift+BracketLeft");
   await showsTick(page, ticks.worst[1].tick);
+});
+
+test("keys in one frame: the last that takes the focus keeps it", async ({ page }) => {
+  await open(page, "demo");
+  const press = (...keys: { key: string; code: string; ctrlKey?: boolean }[]) =>
+    page.evaluate((all) => {
+      for (const key of all) (document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent("keydown", { bubbles: true, cancelable: true, ...key }));
+    }, keys);
+  const frames = () => page.evaluate(() => new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))));
+  await press({ key: "F6", code: "F6" }, { key: "k", code: "KeyK", ctrlKey: true });
+  await frames();
+  await expect(page.getByRole("combobox")).toBeFocused();
+  await page.keyboard.press("Escape");
+  await press({ key: "F6", code: "F6" }, { key: "/", code: "Slash" });
+  await frames();
+  await expect(page.getByRole("textbox", { name: "Search spans, fields, ticks" })).toBeFocused();
 });
 
 test("the palette finds commands, lanes and names; the help sheet has every key; both give the focus back", async ({ page }) => {
