@@ -5,7 +5,7 @@ import { type BottomTab, focused, isMeasuring, meta, openFloat, primary, showLeg
 import { moveLane, moveRow, moveSpan, selectFocused } from "../timeline/focus";
 import { addBookmark } from "../panels/Bookmarks";
 import { stepHit } from "../panels/hits";
-import { focusWhenDrawn } from "./focus";
+import { focusWhenRendered } from "./focus";
 import { combination, learnLayout, writtenCombination } from "./keymap";
 
 const ZOOM = 1.6;
@@ -18,7 +18,7 @@ const PANELS = ["timeline", "inspector", "bottom"] as const;
 export function focusPanel(name: (typeof PANELS)[number]): void {
   if (name === "inspector") setLayout({ isInspectorOpen: true });
   if (name === "bottom") setLayout({ isBottomOpen: true });
-  focusWhenDrawn(() => {
+  focusWhenRendered(() => {
     const panel = document.querySelector<HTMLElement>(`[data-panel="${name}"]`);
     return panel?.querySelector<HTMLElement>('[data-panel-focus], [role="tab"][aria-selected="true"]') ?? panel;
   });

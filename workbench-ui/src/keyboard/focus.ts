@@ -1,11 +1,7 @@
 /**
- * Moves the focus to what will be there in the next frame, unless somebody has moved it by then: a dialog that opens takes it
- * at once, and so does the search field. That an element which had it has gone, and gave it back, does not count.
+ * Moves the focus to what will be there when the page has been brought up to date: before the next key, which may move it on.
  */
-export function focusWhenDrawn(find: () => HTMLElement | null | undefined): void {
-  const before = document.activeElement;
-  requestAnimationFrame(() => {
-    const now = document.activeElement;
-    if (now === before || now === document.body || before?.isConnected !== true) find()?.focus();
-  });
+export function focusWhenRendered(find: () => HTMLElement | null | undefined): void {
+  // Changes of state that came before have queued their rendering.
+  queueMicrotask(() => find()?.focus());
 }

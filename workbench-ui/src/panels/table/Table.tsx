@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { focusWhenDrawn } from "../../keyboard/focus";
+import { focusWhenRendered } from "../../keyboard/focus";
 import { announce } from "../../state/actions";
 import { FORMATS, type TextTable, copy, downloadTable, formatTable } from "./export";
 import { Menu } from "./Menu";
@@ -124,7 +124,7 @@ export function Table<R>(props: TableProps<R>) {
     if (next * ROW_PX < at.scrollTop) at.scrollTop = next * ROW_PX;
     else if (bottom > at.scrollTop + at.clientHeight) at.scrollTop = bottom - at.clientHeight;
     measure();
-    focusWhenDrawn(() => at.querySelector<HTMLElement>(`[aria-rowindex="${next + 2}"]`));
+    focusWhenRendered(() => at.querySelector<HTMLElement>(`[aria-rowindex="${next + 2}"]`));
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const page = Math.max(1, Math.floor(height / ROW_PX) - 2);
