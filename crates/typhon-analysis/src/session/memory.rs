@@ -43,7 +43,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub struct Memory {
     pub(crate) indexing: Pool,
     pub(crate) kept: Pool,
-    pub(crate) turns: Turns,
+    pub(crate) jobs: JobQueue,
 }
 
 impl Memory {
@@ -53,7 +53,7 @@ impl Memory {
         Self {
             indexing: Pool::new(shared_bytes / INDEXING_SHARE),
             kept: Pool::new(shared_bytes / KEPT_SHARE),
-            turns: Turns::default(),
+            jobs: JobQueue::default(),
         }
     }
 
@@ -206,7 +206,7 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// Work of which only a few pieces run at a time, in order of arrival, each on a thread of its own.
 #[derive(Clone, Default)]
-pub(crate) struct Turns(Arc<Mutex<Line>>);
+pub(crate) struct JobQueue(Arc<Mutex<Line>>);
 
 #[derive(Default)]
 struct Line {
@@ -233,14 +233,17 @@ impl Ticket {
     }
 }
 
-impl std::fmt::Debug for Turns {
+impl std::fmt::Debug for JobQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let line = self.lock();
-        f.debug_struct("Turns").field("threads", &line.threads).field("waiting", &line.waiting.len()).finish()
+        f.debug_struct("JobQueue")
+            .field("threads", &line.threads)
+            .field("waiting", &line.waiting.len())
+            .finish()
     }
 }
 
-impl Turns {
+impl JobQueue {
     fn lock(&self) -> MutexGuard<'_, Line> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -264,14 +267,14 @@ impl Turns {
     /// Runs a job on a new thread, which then hands its turn on; gives the job back when there is no thread to be had.
     fn spawn(&self, ticket: &Ticket, job: Job) -> Result<(), (Job, io::Error)> {
         let kept = Arc::new(Mutex::new(Some(job)));
-        let (taken, turns) = (kept.clone(), self.clone());
+        let (taken, jobs) = (kept.clone(), self.clone());
         let take = |job: &Mutex<Option<Job>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
         let work = move || {
             let mut job = take(&taken);
             while let Some(one) = job {
                 // Jobs tell of their panics themselves.
                 let _ = catch_unwind(AssertUnwindSafe(one));
-                job = turns.hand_on();
+                job = jobs.hand_on();
             }
         };
         // Held, so that nobody finds a job begun and its thread not yet there.
@@ -385,7 +388,7 @@ mod tests {
         // Whoever has the turn waits for memory that is taken.
         let all = memory.indexing.try_take(memory.indexing.limit()).expect("there is room");
         let sessions: Vec<_> = (0..12).map(|_| open()).collect();
-        let in_line = || memory.turns.lock().waiting.len();
+        let in_line = || memory.jobs.lock().waiting.len();
         assert!(in_line() >= 4, "at most eight at a time");
         let before = in_line();
         let (last, others) = sessions.split_last().expect("some");
@@ -411,14 +414,14 @@ mod tests {
             }
         }
         thread_local!(static KEPT: std::cell::RefCell<Option<OnExit>> = const { std::cell::RefCell::new(None) });
-        let (turns, ended) = (Turns::default(), Arc::new(Mutex::new(0)));
+        let (jobs, ended) = (JobQueue::default(), Arc::new(Mutex::new(0)));
         let tickets: Vec<Ticket> = (0..20).map(|_| Ticket::default()).collect();
         for ticket in &tickets {
             let on_exit = OnExit(ended.clone());
-            turns.start(ticket, move || KEPT.set(Some(on_exit))).expect("a thread");
+            jobs.start(ticket, move || KEPT.set(Some(on_exit))).expect("a thread");
         }
         // Those in line have their threads later.
-        while !turns.lock().waiting.is_empty() || turns.lock().threads > 0 {
+        while !jobs.lock().waiting.is_empty() || jobs.lock().threads > 0 {
             thread::yield_now();
         }
         tickets.iter().for_each(Ticket::join);
@@ -427,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_panic_gives_the_turn_to_the_next() {
-        let turns = Turns::default();
+        let jobs = JobQueue::default();
         let (sender, receiver) = std::sync::mpsc::channel();
         for at in 0..30 {
             let sender = sender.clone();
@@ -435,7 +438,7 @@ mod tests {
                 sender.send(at).expect("somebody listens");
                 panic!("a panic on purpose, which is to be seen here");
             };
-            turns.start(&Ticket::default(), job).expect("a thread");
+            jobs.start(&Ticket::default(), job).expect("a thread");
         }
         let mut done: Vec<usize> = (0..30)
             .map(|_| receiver.recv_timeout(Duration::from_secs(60)).expect("it had its turn"))

@@ -236,8 +236,8 @@ impl Session {
             remarks: Mutex::default(),
         });
         let building = shared.clone();
-        let turns = options.memory.turns.clone();
-        turns.start(&shared.turn, move || building.build(&options)).map_err(in_path)?;
+        let jobs = options.memory.jobs.clone();
+        jobs.start(&shared.turn, move || building.build(&options)).map_err(in_path)?;
         Ok(Self { shared })
     }
 
@@ -278,7 +278,7 @@ impl Session {
     pub fn cancel(&self) {
         self.shared.cancel.cancel();
         // One that waits for its turn need not wait for that.
-        if let Some(job) = self.shared.memory.turns.take_back(&self.shared.turn) {
+        if let Some(job) = self.shared.memory.jobs.take_back(&self.shared.turn) {
             drop(job);
             self.shared.publish(Outcome::Cancelled);
             self.shared.end();
