@@ -415,6 +415,7 @@ impl Shared {
             // Nobody would write it when its time has come.
             return self.driven.write_appended();
         }
+        // At most a day, as `Options` have it.
         let interval_ns = self.options.group_interval.as_nanos() as i64;
         if self.group.join(|| monotonic_ns().saturating_add(interval_ns)) {
             self.ring();

@@ -4,6 +4,10 @@ use crate::LogError;
 use crate::format::{BLOCK_ALIGNMENT, BLOCK_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use std::time::Duration;
 
+/// The longest that a group may wait: whoever wants a group to wait longer does not want it to be written by itself, and
+/// appends without one.
+const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// How a block becomes durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncMode {
@@ -26,7 +30,7 @@ pub struct Options {
     pub spare_segments: usize,
     /// Frames are written in blocks of at most so many bytes, unless a single frame is larger.
     pub block_bytes: u64,
-    /// Oldest age of a frame of [`Log::group`](crate::Log::group) before it is written.
+    /// Oldest age of a frame of [`Log::group`](crate::Log::group) before it is written: above zero, at most 24 hours.
     pub group_interval: Duration,
     /// The total length of all segments, beyond which appends are refused until some were reclaimed: room for at least
     /// two, also of those that the largest frames get.
@@ -112,7 +116,13 @@ impl Options {
                 (4096..=1 << 30).contains(&self.block_bytes),
                 format!("block_bytes is {}, not from 4 KiB to 1 GiB", self.block_bytes),
             ),
-            (!self.group_interval.is_zero(), "group_interval is zero".to_owned()),
+            (
+                !self.group_interval.is_zero() && self.group_interval <= GROUP_INTERVAL_MAX,
+                format!(
+                    "group_interval is {:?}, not above zero and at most {GROUP_INTERVAL_MAX:?} (24 hours)",
+                    self.group_interval
+                ),
+            ),
             (
                 self.max_bytes >= max_bytes_least,
                 format!(
@@ -128,5 +138,24 @@ impl Options {
         let faults: Vec<String> =
             rules.into_iter().filter(|(holds, _)| !holds).map(|(_, fault)| fault).collect();
         if faults.is_empty() { Ok(()) } else { Err(LogError::Options(faults)) }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_of_groups_has_limits_that_the_error_says() {
+        let validate = |group_interval| Options { group_interval, ..Options::small() }.validate();
+        for interval in [Duration::from_nanos(1), GROUP_INTERVAL_MAX] {
+            assert!(validate(interval).is_ok(), "{interval:?}");
+        }
+        let beyond = GROUP_INTERVAL_MAX + Duration::from_nanos(1);
+        // The third is -1 ns once it is cut to 64 bits.
+        for interval in [Duration::ZERO, beyond, Duration::from_nanos(u64::MAX), Duration::MAX] {
+            let Err(error) = validate(interval) else { panic!("{interval:?}") };
+            assert!(error.to_string().contains("at most 86400s (24 hours)"), "{error}");
+        }
     }
 }
