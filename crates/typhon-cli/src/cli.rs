@@ -1,9 +1,18 @@
 //! The command line itself: names, options and help. They are a contract (brief 11 §5).
 
+#[cfg(unix)]
+mod db;
+mod demo;
+
+use crate::cmd::number::{real, whole};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+
+#[cfg(unix)]
+pub(crate) use db::{Db, DbLog};
+pub(crate) use demo::Demo;
 
 /// Open, check, explain and repair .typhon-trace files.
 #[derive(Debug, Parser)]
@@ -103,46 +112,6 @@ pub(crate) enum Trace {
     Export(Export),
 }
 
-#[cfg(unix)]
-#[derive(Debug, Subcommand)]
-pub(crate) enum Db {
-    /// Segments, frames and the tail of a write-ahead log
-    Log(DbLog),
-}
-
-#[cfg(unix)]
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Nothing is written and no lock is taken: the log may be open elsewhere. What is shown is what the
-files hold now; that it is durable only an open makes sure of. Frames before the base are not
-shown, since recovery does not need them. Without an anchor, and for a single segment, the base
-is where the newest open begins.
-
-Exit codes:
-  0 sound   1 sound, with notices (a torn tail)   2 parts disagree   3 data loss
-  4 cannot be opened   66 no such file   74 reading failed   77 not permitted
-
-Examples:
-  typhon db log world/wal
-  typhon db log world/wal --tail 5
-  typhon db log world/wal --from 1073745920 --limit 1000 --json
-  typhon db log world/wal/0000000000000007.wal"
-)]
-pub(crate) struct DbLog {
-    /// Directory of a log, or one of its segments
-    #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath)]
-    pub(crate) path: PathBuf,
-    /// Show this many frames; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
-    pub(crate) limit: u32,
-    /// Only the last frames
-    #[arg(long, value_name = "N", conflicts_with = "limit", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
-    pub(crate) tail: Option<u32>,
-    /// Only frames behind this position
-    #[arg(long, value_name = "LSN", default_value_t = 0, hide_default_value = true)]
-    pub(crate) from: u64,
-}
-
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   typhon kinds                        every kind
@@ -220,10 +189,11 @@ pub(crate) struct Dump {
     #[arg(long, value_name = "NAME")]
     pub(crate) thread: Vec<String>,
     /// Stop after this many records
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole(0..=u64::MAX))]
     pub(crate) limit: Option<u64>,
     /// Only the last records
     #[arg(long, value_name = "N", conflicts_with = "limit")]
+    #[arg(allow_negative_numbers = true, value_parser = whole(0..=u64::MAX))]
     pub(crate) tail: Option<u64>,
     /// Only these payload fields, separated by commas
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -277,6 +247,7 @@ pub(crate) struct Stats {
     pub(crate) ticks: Option<String>,
     /// Rows to show; 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(allow_negative_numbers = true, value_parser = whole(0..=usize::MAX))]
     pub(crate) top: usize,
     /// Order rows by self time instead of total time
     #[arg(long = "self")]
@@ -328,9 +299,11 @@ pub(crate) struct Diff {
     pub(crate) threshold: String,
     /// Largest p-value that counts
     #[arg(long, value_name = "P", default_value_t = 0.01)]
+    #[arg(allow_negative_numbers = true, value_parser = real(0.0..=1.0))]
     pub(crate) max_p: f64,
     /// Spans that each side must have
     #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(allow_negative_numbers = true, value_parser = whole(0..=u64::MAX))]
     pub(crate) min_count: u64,
 }
 
@@ -515,7 +488,7 @@ pub(crate) struct Gc {
     #[arg(value_parser = crate::cmd::duration::parse_duration)]
     pub(crate) duration: Option<Duration>,
     /// A running process
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", allow_negative_numbers = true, value_parser = whole(1..=u32::MAX))]
     pub(crate) pid: Option<u32>,
     /// Wait at this socket for a process that was started with DOTNET_DiagnosticPorts=PATH
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
@@ -552,7 +525,7 @@ pub(crate) struct Ui {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Port to listen on; by default the first free one from 5200 on
-    #[arg(long, value_name = "PORT", value_parser = crate::cmd::ui::parse_port)]
+    #[arg(long, value_name = "PORT", allow_negative_numbers = true, value_parser = whole(1..=u16::MAX))]
     pub(crate) port: Option<u16>,
     /// Print the address only
     #[arg(long)]
@@ -571,61 +544,12 @@ pub(crate) struct Ui {
     #[arg(long, value_name = "LINK", value_parser = crate::cmd::ui::parse_view)]
     pub(crate) at: Option<String>,
     /// Memory to keep to, such as 1G; by default 512M
-    #[arg(long, value_name = "BYTES", value_parser = crate::cmd::ui::parse_memory)]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    #[arg(value_parser = crate::cmd::ui::parse_memory)]
     pub(crate) memory: Option<usize>,
     /// Serve a development build of the page from this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) ui_dir: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "An ant colony on the Typhon runtime, at 60 ticks a second. A line a second tells how it goes; on a
-terminal, with a picture. Ctrl+C ends it early (exit code 130); the recording is complete then.
-What is recorded can be changed as for every program: by typhon.telemetry.json in the working
-directory, or by the environment (docs/configuration.md). The same seed gives the same world.
-
-Examples:
-  typhon demo
-  typhon demo --seconds 45 --overload
-  typhon demo --gc --ui
-  typhon demo --ants 1000000 --hz 10 -o big.typhon-trace"
-)]
-pub(crate) struct Demo {
-    /// Run this long, such as 45, 45s or 5min; a number alone is seconds
-    #[arg(long, visible_alias = "duration", value_name = "TIME", default_value = "10")]
-    #[arg(value_parser = crate::cmd::duration::parse_duration)]
-    pub(crate) seconds: Duration,
-    /// Run so many ticks instead
-    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) ticks: Option<u32>,
-    /// Number of ants
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
-    pub(crate) ants: u32,
-    /// Ticks per second
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) hz: u32,
-    /// Threads that run systems; by default one a processor, up to eight
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
-    pub(crate) workers: Option<u8>,
-    /// Which world
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Trace file to write
-    #[arg(short, long, value_name = "FILE", default_value = "anthill.typhon-trace", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
-    /// Replace the output if it exists
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Add load in waves, to see the schedule give way and recover
-    #[arg(long)]
-    pub(crate) overload: bool,
-    /// Run a small .NET program beside it, with its collections in the same trace (needs a .NET runtime, 6 or newer)
-    #[arg(long)]
-    pub(crate) gc: bool,
-    /// Open the recording in a browser when the demo has ended, as `typhon ui` does
-    #[arg(long)]
-    pub(crate) ui: bool,
 }
 
 #[derive(Debug, Args)]

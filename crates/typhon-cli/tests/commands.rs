@@ -284,7 +284,7 @@ fn a_compressed_trace_gets_the_command_that_unpacks_it() {
 fn what_the_workbench_cannot_be_started_with_is_said_in_words() {
     for (arguments, why) in [
         (["ui", "--at", "t=zzz"], "t is a window in ns"),
-        (["ui", "--port", "x"], "a port is a number from 1 to 65535"),
+        (["ui", "--port", "x"], "write a whole number from 1 to 65535"),
     ] {
         let stderr = typhon(&arguments).expect(64).stderr;
         assert!(stderr.contains(why), "{stderr}");

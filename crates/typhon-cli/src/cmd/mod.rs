@@ -13,6 +13,7 @@ pub(crate) mod info;
 mod input;
 pub(crate) mod kinds;
 mod notices;
+pub(crate) mod number;
 mod portions;
 pub(crate) mod repair;
 mod selection;

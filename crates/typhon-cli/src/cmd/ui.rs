@@ -1,6 +1,7 @@
 //! `typhon ui`: traces in a browser.
 
 use super::input::open_trace;
+use super::number::whole;
 use crate::cli::{UI_MEMORY, Ui};
 use crate::failure::{Exit, Failure};
 use crate::output::json;
@@ -92,10 +93,8 @@ fn options(args: &Ui) -> Result<Options, Failure> {
 
 fn first_port() -> Result<u16, Failure> {
     let Some(text) = env::var_os("TYPHON_UI_PORT") else { return Ok(DEFAULT_PORT) };
-    let port = text.to_str().and_then(|text| text.parse().ok()).filter(|port| *port > 0);
-    port.ok_or_else(|| {
-        Failure::usage("TYPHON_UI_PORT is not a port").hint("a port is a number from 1 to 65535")
-    })
+    whole(1..=u16::MAX)(&text.to_string_lossy())
+        .map_err(|reason| Failure::usage("TYPHON_UI_PORT is not a port").hint(reason))
 }
 
 fn default_memory() -> Result<usize, Failure> {
@@ -122,11 +121,6 @@ fn failure(args: &Ui, error: ServerError) -> Failure {
         ServerError::TooManyFiles | ServerError::NoRoom => Failure::usage(what),
         _ => Failure::new(Exit::Internal, what),
     }
-}
-
-/// A port, in words for whoever wrote something else.
-pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
-    text.parse().ok().filter(|port| *port > 0).ok_or_else(|| "a port is a number from 1 to 65535".to_owned())
 }
 
 /// A view, as links of the page have it behind the `#`, or such a link as a whole. The page leaves out what it does not
@@ -178,7 +172,7 @@ pub(crate) fn parse_memory(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{parse_memory, parse_port, parse_view};
+    use super::{parse_memory, parse_view};
 
     #[test]
     fn views_are_written_as_links_have_them() {
@@ -192,14 +186,6 @@ mod tests {
         }
         for text in ["t=zzz", "t=2..1", "t=1..1", "t=+1..2", "t", "e=x", "e=1", "zzz", "#token=abc", "x=1"] {
             assert!(parse_view(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn ports_are_numbers() {
-        assert_eq!(parse_port("5200"), Ok(5200));
-        for text in ["x", "0", "65536", "", "-1"] {
-            assert!(parse_port(text).is_err_and(|why| why.contains("1 to 65535")), "{text}");
         }
     }
 
