@@ -183,7 +183,7 @@ fn a_missing_segment_a_foreign_one_and_a_foreign_version_have_their_codes() {
 
 const CUT: &str = "\
 DATA LOSS  DIRECTORY
-  segment-cut  0000000000000002.wal @ 0x00002000: DIRECTORY/0000000000000002.wal has 8192 of its 16384 bytes: \
+  segment-cut  0000000000000002.wal @ 0x00002000: has 8192 of its 16384 bytes: \
 it was cut off, and what was in the rest is lost. Nothing was changed: restore from a backup, or accept the loss \
 with the option `truncate_damage`
   database STORE  open 1  anchor written 2 times
@@ -263,9 +263,114 @@ fn what_is_not_there_and_what_is_no_log_are_told_apart() {
     let run = typhon(&["db", "log", arg(&missing)]).expect(66);
     assert!(run.stdout.is_empty() && run.stderr.contains("missing"), "{}", run.stderr);
     assert_eq!(run.stderr.matches(arg(&missing)).count(), 1, "the file is named once: {}", run.stderr);
-    let shown = typhon(&["db", "log", arg(folder.path())]).expect(4).stdout;
-    assert!(shown.contains("holds no log"), "{shown}");
-    assert!(document(folder.path(), 4, &[])["error"].as_str().expect("a text").contains("holds no log"));
+    let nothing = "holds no log: there is neither an anchor nor a segment in it";
+    let run = typhon(&["db", "log", arg(folder.path())]).expect(4);
+    assert_eq!(text(&run, folder.path()), format!("UNOPENABLE  DIRECTORY\n  {nothing}\n"));
+    let found = document(folder.path(), 4, &[]);
+    assert_eq!(found["error"], nothing);
+    for number in ["base", "end", "nextTsn", "anchor", "tail"] {
+        assert_eq!(found[number], Value::Null, "there is no {number}");
+    }
+}
+
+/// The heading has the path, and a finding the name of the file in there.
+#[test]
+fn a_path_is_said_once() {
+    let (_folder, directory) = sample();
+    let said_once = |path: &Path, code: i32, line: &str| {
+        let run = typhon(&["db", "log", arg(path)]).expect(code);
+        assert_eq!(run.stdout.matches(arg(path)).count(), 1, "{}", run.stdout);
+        assert_eq!(run.stdout.matches(arg(&directory)).count(), 1, "{}", run.stdout);
+        assert!(run.stdout.contains(line), "{line} in {}", run.stdout);
+        let message = &document(path, code, &[])["findings"][0]["message"];
+        let message = message.as_str().expect("a text");
+        assert!(!message.contains(arg(&directory)) && line.contains(&message[..12]), "{line}: {message}");
+    };
+    let foreign = segment(&directory, 8);
+    fs::write(&foreign, "%PDF-1.7 a report").expect("written");
+    said_once(&directory, 2, "foreign-file  0000000000000008.wal: is not a file of this log");
+    fs::remove_file(foreign).expect("removed");
+
+    let one = segment(&directory, 1);
+    let whole = fs::read(&one).expect("readable");
+    change(&one, 0x2000 + 2000, b"x");
+    said_once(&directory, 3, "damage  0000000000000001.wal @ 0x00003000: damage before byte 12288");
+    said_once(&one, 3, "damage  @ 0x00003000: damage before byte 12288");
+    fs::remove_file(&one).expect("removed");
+    said_once(&directory, 3, "segment-missing  no segment covers position 4096");
+    fs::write(&one, whole).expect("written");
+    fs::remove_file(directory.join("anchor")).expect("removed");
+    said_once(&directory, 4, "anchor-missing  anchor: is missing, but there are segments");
+}
+
+/// Nothing reads the padding, so no frame is worse for it; but a log that is sound has zeros there.
+#[test]
+fn padding_that_is_not_zero_is_a_notice_and_what_may_be_anything_is_none() {
+    let (_folder, directory) = sample();
+    let (one, two) = (segment(&directory, 1), segment(&directory, 2));
+    // Behind the last block of a segment, where there is room for one, and in a spare or a file of the past.
+    change(&two, 0x3000, b"an earlier life of the file");
+    assert!(codes(&document(&directory, 0, &[])).is_empty());
+    // Behind the header, behind the frames of a block, and between two frames: `part` ends at 4 of 8.
+    for (file, offset) in [(&one, 64), (&one, 4095), (&one, 0x1000 + 64 + 3032), (&two, 0x2000 + 64 + 36)] {
+        let whole = fs::read(file).expect("readable");
+        change(file, offset, b"x");
+        let found = document(&directory, 1, &[]);
+        let finding = &found["findings"][0];
+        assert_eq!((codes(&found), &finding["offset"]), (vec!["not-zero"], &offset.into()), "{found}");
+        assert_eq!(found["verdict"], "sound-with-notices");
+        assert_eq!((&found["framesTotal"], &found["tail"]["state"]), (&7.into(), &"end".into()));
+        fs::write(file, whole).expect("written");
+    }
+    change(&one, 100, b"xyz");
+    change(&one, 0x1000 + 64 + 3032, b"x\0y");
+    change(&two, 0x2fff, b"x");
+    let shown = typhon(&["db", "log", arg(&directory)]).expect(1).stdout;
+    for line in [
+        "SOUND, WITH NOTICES",
+        "  not-zero  0000000000000001.wal @ 0x00000064: 5 bytes beside the frames, in 2 places, should be zero",
+        "  not-zero  0000000000000002.wal @ 0x00002fff: 1 byte beside the frames, in 1 place, should be zero",
+    ] {
+        assert!(shown.contains(line), "{line} in {shown}");
+    }
+    // An open takes no notice.
+    drop(open(&directory));
+}
+
+/// A log of fourteen segments and a foreign file between two of them.
+#[test]
+fn many_files_are_summed_up_in_text_and_complete_in_json() {
+    let (_folder, directory) = sample();
+    let log = open(&directory);
+    let pin = log.pin(log.watermarks().durable);
+    for byte in 0..40 {
+        log.commit(&Draft::commit(&[byte; 3000]), Deadline::INFINITE).expect("durable");
+    }
+    drop(pin);
+    drop(log);
+    for options in [vec![], vec!["--tail", "1"], vec!["--limit", "0"]] {
+        let mut args = vec!["db", "log", arg(&directory)];
+        args.extend(&options);
+        let shown = typhon(&args).expect(0).stdout;
+        let rows: Vec<&str> = shown.lines().filter(|line| line.contains(" current ")).collect();
+        assert_eq!(rows.len(), 7, "{shown}");
+        let columns: Vec<&str> = rows[3].split_whitespace().collect();
+        assert_eq!(columns, ["(8", "more)", "current", "128", "KiB", "24", "24"], "{shown}");
+        assert!(
+            rows[0].starts_with("0000000000000003.wal") && rows[6].starts_with("0000000000000016.wal"),
+            "{shown}"
+        );
+        let found = document(&directory, 0, &options);
+        let files = found["files"].as_array().expect("a list");
+        assert_eq!(files.iter().filter(|file| file["state"] == "current").count(), 14);
+    }
+    // Each state has rows of its own.
+    fs::write(segment(&directory, 10), "%PDF-1.7 a report").expect("written");
+    let shown = typhon(&["db", "log", arg(&directory)]).expect(3).stdout;
+    assert!(shown.contains("0000000000000010.wal  foreign") && !shown.contains("more)"), "{shown}");
+    let help = typhon(&["db", "log", "--help"]).expect(0).stdout;
+    assert!(help.contains("first and the last three") && help.contains("with --json all are"), "{help}");
+    assert!(help.contains("Sound is what an open reads"), "{help}");
 }
 
 #[test]

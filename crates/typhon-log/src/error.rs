@@ -98,7 +98,7 @@ pub enum LogError {
         reason: &'static str,
     },
     /// A segment that recovery needs is not there.
-    #[error("no segment in {} covers position {base}: a file is missing. Nothing was changed: put it back, or restore the directory from a backup", directory.display())]
+    #[error("{}: no segment covers position {base}, so a file is missing. Nothing was changed: put it back, or restore the directory from a backup", directory.display())]
     SegmentMissing {
         /// The directory.
         directory: PathBuf,
@@ -226,6 +226,46 @@ impl LogError {
         }
     }
 
+    /// The file or directory that the error is about, if it is about one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Storage { path, .. }
+            | Self::Locked { path }
+            | Self::Foreign { path }
+            | Self::NotAFile { path, .. }
+            | Self::Version { path, .. }
+            | Self::ForeignStore { path, .. }
+            | Self::NotALog { path }
+            | Self::AnchorMissing { path }
+            | Self::AnchorDamaged { path, .. }
+            | Self::SegmentMissing { directory: path, .. }
+            | Self::SegmentCut { path, .. }
+            | Self::Corruption { path, .. } => Some(path),
+            Self::Failed { cause } => Some(&cause.path),
+            Self::Options(_)
+            | Self::Exhausted { .. }
+            | Self::TooLarge { .. }
+            | Self::BackPressure { .. }
+            | Self::Full { .. }
+            | Self::Uncertain { .. }
+            | Self::Beyond { .. }
+            | Self::NotDurable { .. }
+            | Self::Covered { .. }
+            | Self::UserBytes { .. } => None,
+        }
+    }
+
+    /// The message without the path that it begins with, for a text that names the file itself: `has 8192 of its 16384
+    /// bytes: …`.
+    pub fn without_path(&self) -> String {
+        let text = self.to_string();
+        let path = self.path().map(|path| path.display().to_string()).unwrap_or_default();
+        match text.strip_prefix(&path) {
+            Some(rest) => rest.trim_start_matches(':').trim_start().to_owned(),
+            None => text,
+        }
+    }
+
     /// Is a file not there?
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Storage { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -282,4 +322,37 @@ pub struct Failure {
     pub path: PathBuf,
     /// What the operating system said.
     pub source: io::Error,
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_file_can_be_said_without_its_path() {
+        let path = PathBuf::from("/wal/0000000000000002.wal");
+        let of = |path: &PathBuf| path.clone();
+        let store = StoreId([1; 16]);
+        for error in [
+            LogError::Locked { path: of(&path) },
+            LogError::Foreign { path: of(&path) },
+            LogError::NotAFile { path: of(&path), kind: EntryKind::Link },
+            LogError::Version { path: of(&path), found: 2, expected: 1 },
+            LogError::ForeignStore { path: of(&path), found: store, expected: store },
+            LogError::NotALog { path: of(&path) },
+            LogError::AnchorMissing { path: of(&path) },
+            LogError::AnchorDamaged { path: of(&path), reason: "both slots are damaged" },
+            LogError::SegmentMissing { directory: of(&path), base: Lsn(8) },
+            LogError::SegmentCut { path: of(&path), bytes: 1, expected: 2 },
+            LogError::Corruption { path: of(&path), offset: 1, lsn: Lsn(8), prefix: Lsn(8), beyond: 1 },
+        ] {
+            let (whole, short) = (error.to_string(), error.without_path());
+            assert_eq!(error.path(), Some(&*path), "{whole}");
+            assert_eq!(whole.matches("/wal").count(), 1, "once: {whole}");
+            assert!(!short.contains("/wal") && short.starts_with(char::is_alphanumeric), "{short}");
+            assert!(whole.ends_with(&short), "{whole} | {short}");
+        }
+        let error = LogError::UserBytes { bytes: 3, limit: 2 };
+        assert_eq!((error.path(), error.without_path()), (None, error.to_string()));
+    }
 }

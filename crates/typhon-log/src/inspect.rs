@@ -8,8 +8,10 @@ use crate::error::LogError;
 use crate::format::{SegmentHeader, StoreId};
 use crate::names::Name;
 use crate::recover::{Replay, Report};
+pub use crate::scan::Stray;
 use crate::scan::{self, Found, Role, Scan};
 use crate::{Lsn, Tsn};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use typhon_store::Io;
 
@@ -25,6 +27,8 @@ pub struct Inspection {
     pub files: Vec<FileView>,
     /// What an open would refuse with, all of it.
     pub problems: Vec<LogError>,
+    /// What is not zero in the headers and blocks of the prefix, and should be.
+    pub strays: Vec<Stray>,
     /// Where the prefix ends: the file (an index into `files`) and the offset of what follows.
     pub tail: Option<(usize, u64)>,
     /// Above every sequence number that was found.
@@ -105,7 +109,8 @@ impl Inspection {
         let mut before = generation(io, directory);
         for _ in 1..LOOKS_MAX {
             let result = Self::look(io, directory);
-            let is_clean = result.as_ref().is_ok_and(|found| found.problems.is_empty());
+            let is_clean =
+                result.as_ref().is_ok_and(|found| found.problems.is_empty() && found.strays.is_empty());
             let after = generation(io, directory);
             // Whoever has the log open may have moved on from what was read first.
             if is_clean || after == before {
@@ -161,8 +166,8 @@ impl Inspection {
             None => Self::newest_open(io, directory)?,
         };
         let files = scan::find(io, directory, &anchor, &mut |error| note(&mut problems, error))?;
-        let scan = scan::scan(None, directory, files, &anchor, &mut |error| note(&mut problems, error))?;
-        Self::drop_overtaken(io, directory, &anchor, &mut problems)?;
+        let mut scan = scan::scan(None, directory, files, &anchor, &mut |error| note(&mut problems, error))?;
+        Self::drop_overtaken(io, directory, &anchor, &mut scan, &mut problems)?;
         Ok(Self::new(view, anchor, scan, problems))
     }
 
@@ -185,23 +190,29 @@ impl Inspection {
     }
 
     /// A block behind the end that says that everything before it was durable is damage, unless the end was read
-    /// before the frames in between were written.
+    /// before the frames in between were written. The padding of a block may not have been written yet, either.
     fn drop_overtaken(
         io: &dyn Io,
         directory: &Path,
         anchor: &Anchor,
+        scan: &mut Scan,
         problems: &mut Vec<LogError>,
     ) -> Result<(), LogError> {
         let lsn = problems.iter().find_map(|problem| match problem {
             LogError::Corruption { lsn, .. } => Some(*lsn),
             _ => None,
         });
-        let Some(lsn) = lsn else { return Ok(()) };
+        if lsn.is_none() && scan.strays.is_empty() {
+            return Ok(());
+        }
         let files = scan::find(io, directory, anchor, &mut |_| Ok(()))?;
         let again = scan::scan(None, directory, files, anchor, &mut |_| Ok(()))?;
-        if again.end >= lsn {
+        if lsn.is_some_and(|lsn| again.end >= lsn) {
             problems.retain(|problem| !matches!(problem, LogError::Corruption { .. }));
         }
+        let still: HashSet<_> = again.strays.iter().map(|stray| place(&again, stray)).collect();
+        let strays = std::mem::take(&mut scan.strays);
+        scan.strays = strays.into_iter().filter(|stray| still.contains(&place(scan, stray))).collect();
         Ok(())
     }
 
@@ -217,7 +228,8 @@ impl Inspection {
             blocks: scan.extents.iter().filter(|extent| extent.file == index).count(),
         });
         let (files, base, next_tsn) = (files.collect(), anchor.base, scan.next_tsn);
-        Self { anchor: view, files, problems, tail, next_tsn, base, scan }
+        let strays = scan.strays.clone();
+        Self { anchor: view, files, problems, strays, tail, next_tsn, base, scan }
     }
 
     /// What a recovery would report.
@@ -243,6 +255,11 @@ fn following(header: &SegmentHeader) -> Anchor {
         base: Lsn(header.first_lsn),
         next_tsn: Tsn(1),
     }
+}
+
+/// Where something is, whatever files came and went.
+fn place<'a>(scan: &'a Scan, stray: &Stray) -> (&'a Path, u64) {
+    (scan.path(stray.file), stray.offset)
 }
 
 fn state(found: &Found, is_before: bool, anchor: &Anchor) -> FileState {

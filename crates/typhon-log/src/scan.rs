@@ -4,7 +4,8 @@
 use crate::anchor::Anchor;
 use crate::error::LogError;
 use crate::format::{
-    BLOCK_ALIGNMENT, BLOCK_HEADER_BYTES, FORMAT_VERSION, Invalid, SEGMENT_HEADER_BYTES, SegmentHeader,
+    BLOCK_ALIGNMENT, BLOCK_HEADER_BYTES, FORMAT_VERSION, Invalid, NotZero, SEGMENT_HEADER_BYTES,
+    SegmentHeader, zeros,
 };
 use crate::names::Name;
 use crate::reader::{Kept, Reader, read_up_to};
@@ -25,6 +26,8 @@ pub(crate) struct Found {
     /// What its first bytes say, if they are a right header.
     pub(crate) header: Option<SegmentHeader>,
     pub(crate) role: Role,
+    /// What is not zero around the header, and should be.
+    not_zero: Option<NotZero>,
 }
 
 /// What is done about something wrong: an open passes it on and ends, an inspection notes it and goes on.
@@ -63,6 +66,18 @@ pub(crate) struct Extent {
     pub(crate) kept: Option<Kept>,
 }
 
+/// Bytes that the format wants to be zero, and that are not: in the header of a segment, or in a block. Nothing reads
+/// them, so that no frame is the worse for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stray {
+    /// Index of the file.
+    pub file: usize,
+    /// Where the first is.
+    pub offset: u64,
+    /// How many there are in this header or block.
+    pub bytes: u64,
+}
+
 /// Bytes of blocks that a scan keeps for whoever takes them in, which is as often as not all of the log. Nothing is given
 /// out before it is known that nothing is damaged; what does not fit is read a second time.
 const KEPT_BYTES_MAX: u64 = 128 << 20;
@@ -81,7 +96,7 @@ pub enum Stop {
 /// What a scan found.
 #[derive(Debug)]
 pub(crate) struct Scan {
-    /// Who reads ahead, if anybody.
+    /// Who reads ahead; nobody for a log that is only looked at.
     io: Option<Arc<dyn Io>>,
     pub(crate) files: Vec<Found>,
     /// The blocks with frames behind the base, in order.
@@ -95,6 +110,8 @@ pub(crate) struct Scan {
     pub(crate) tail: Option<(usize, u64, u32)>,
     /// Bytes of blocks that were read.
     pub(crate) bytes: u64,
+    /// For whoever only looks; an open does not mind them.
+    pub(crate) strays: Vec<Stray>,
     kept_bytes: u64,
     /// Files that somebody has begun to read.
     begun: Vec<(usize, Reader)>,
@@ -171,7 +188,8 @@ pub(crate) fn look_at(
             Role::Foreign
         }
     };
-    Ok(Found { name, bytes, path, file, header, role })
+    let not_zero = zeros::in_segment_header(front);
+    Ok(Found { name, bytes, path, file, header, role, not_zero })
 }
 
 fn role(header: &[u8], name: Name, path: &Path, anchor: &Anchor) -> Result<Role, LogError> {
@@ -230,6 +248,7 @@ pub(crate) fn scan(
         stop: Stop::End,
         tail: None,
         bytes: 0,
+        strays: Vec::new(),
         kept_bytes: 0,
         begun: Vec::new(),
     };
@@ -290,6 +309,7 @@ impl Scan {
         }
         self.stop = Stop::End;
         let mut lsn = header.first_lsn;
+        self.strays.extend(stray(index, 0, self.files[index].not_zero).filter(|_| self.only_looks()));
         let mut reader = self.take_reader(index)?;
         let found = &self.files[index];
         let reading = |error| LogError::storage("read", &found.path)(error);
@@ -326,6 +346,10 @@ impl Scan {
                 let kept = kept.transpose().map_err(reading)?.map(|block| block.behind(BLOCK_HEADER_BYTES));
                 self.extents.push(Extent { file: index, offset, end_lsn: head.end_lsn, kept });
             }
+            if self.only_looks() {
+                let block = reader.bytes(offset, padded_bytes).map_err(reading)?;
+                self.strays.extend(stray(index, offset, zeros::in_block(block)));
+            }
             (lsn, crc, prefix.previous_crc) = (head.end_lsn, head.crc, Some(head.crc));
             offset += padded_bytes;
         }
@@ -334,6 +358,11 @@ impl Scan {
         // What follows is looked at next, if this was the last.
         self.begun.push((index, reader));
         Ok(true)
+    }
+
+    /// Nobody acts on what is found.
+    fn only_looks(&self) -> bool {
+        self.io.is_none()
     }
 
     /// Looks at everything that was not read as part of the prefix. A whole block behind it that was written when
@@ -416,4 +445,9 @@ impl Scan {
     pub(crate) fn path(&self, file: usize) -> &Path {
         &self.files[file].path
     }
+}
+
+/// What was found from an offset of a file on.
+fn stray(file: usize, start: u64, found: Option<NotZero>) -> Option<Stray> {
+    found.map(|found| Stray { file, offset: start + found.first as u64, bytes: found.bytes })
 }

@@ -222,6 +222,7 @@ fn a_log_that_is_being_written_looks_sound() {
         for _ in 0..300 {
             let found = look(&directory);
             assert!(found.problems.is_empty(), "{:?} in {:#?}", found.problems, found.files);
+            assert!(found.strays.is_empty(), "{:?} in {:#?}", found.strays, found.files);
         }
         is_done.store(true, Ordering::Relaxed);
     });

@@ -17,8 +17,16 @@ files hold now; that it is durable only an open makes sure of. Frames before the
 shown, since recovery does not need them. Without an anchor, and for a single segment, the base
 is where the newest open begins.
 
+Sound is what an open reads: the anchor, the headers, and all blocks and frames from the base on,
+with their checksums. Padding in there that is not zero is a notice (not-zero), since nothing
+reads it. What lies behind the last block of a segment, before the first segment that is needed,
+in files of the past and in spares may be anything, and is not judged.
+
+Of many files with the same state in a row only the first and the last three are listed, and the
+others counted; with --json all are.
+
 Exit codes:
-  0 sound   1 sound, with notices (a torn tail)   2 parts disagree   3 data loss
+  0 sound   1 sound, with notices (a torn tail, padding)   2 parts disagree   3 data loss
   4 cannot be opened   66 no such file   74 reading failed   77 not permitted
 
 Examples:

@@ -5,11 +5,13 @@
 mod block;
 mod frame;
 mod segment;
+pub(crate) mod zeros;
 
 pub(crate) use block::seal;
 pub use block::{Block, BlockHeader};
 pub use frame::{Frame, FrameHeader, FrameKind, Frames, UnknownKind};
 pub use segment::SegmentHeader;
+pub(crate) use zeros::NotZero;
 
 use std::fmt;
 

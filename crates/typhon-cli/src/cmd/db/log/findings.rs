@@ -1,7 +1,8 @@
 //! What is wrong with a log, and how bad it is.
 
+use crate::output::units::plural;
 use std::path::PathBuf;
-use typhon_log::inspect::{FileState, Inspection};
+use typhon_log::inspect::{FileState, Inspection, Stray};
 use typhon_log::{LogError, Stop};
 
 /// The scale of all commands that judge (brief 11 §5.4); the numbers are exit codes.
@@ -58,8 +59,27 @@ pub(super) fn of(found: &Inspection) -> Vec<Finding> {
         let severity = Verdict::SoundWithNotices;
         findings.push(Finding { code, severity, message: message.to_owned(), path, offset: None });
     }
+    findings
+        .extend(found.strays.chunk_by(|a, b| a.file == b.file).filter_map(|strays| not_zero(found, strays)));
     findings.extend(tail(found));
     findings
+}
+
+/// Bytes of one file that are not zero and should be.
+fn not_zero(found: &Inspection, strays: &[Stray]) -> Option<Finding> {
+    let first = strays.first()?;
+    let count = plural(strays.iter().map(|stray| stray.bytes).sum(), "byte");
+    let places = plural(strays.len() as u64, "place");
+    Some(Finding {
+        code: "not-zero",
+        severity: Verdict::SoundWithNotices,
+        message: format!(
+            "{count} beside the frames, in {places}, should be zero: a crash tore the write, or another program \
+             wrote here. No frame is affected, and an open takes no notice"
+        ),
+        path: found.files.get(first.file).map(|file| file.path.clone()),
+        offset: Some(first.offset),
+    })
 }
 
 fn problem(error: &LogError) -> Finding {
@@ -79,7 +99,8 @@ fn problem(error: &LogError) -> Finding {
         LogError::AnchorDamaged { path, .. } => ("anchor-damaged", Verdict::Unopenable, Some(path), None),
         _ => ("other", Verdict::Unopenable, None, None),
     };
-    Finding { code, severity, message: error.to_string(), path: path.cloned(), offset }
+    // The file has a field of its own.
+    Finding { code, severity, message: error.without_path(), path: path.cloned(), offset }
 }
 
 /// How the prefix ends, if that says anything.

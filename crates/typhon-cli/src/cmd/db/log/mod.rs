@@ -159,6 +159,8 @@ fn refused(error: &LogError, args: &DbLog, style: &Style) -> Result<u8, Failure>
     let what = match error {
         LogError::Storage { path, source, .. } => return Err(unreadable(error, path, source)),
         LogError::Foreign { path } => not_a_segment(path),
+        LogError::NotALog { .. } => "holds no log: there is neither an anchor nor a segment in it".to_owned(),
+        error if error.path() == Some(&args.path) => error.without_path(),
         error => error.to_string(),
     };
     match style.json {

@@ -16,7 +16,7 @@ pub(super) fn of(log: &Log, args: &DbLog, style: &Style) -> String {
     let (width, is_colored) = (style.width(), style.is_colored());
     let mut text = format!("{}  {}\n", heading(log.verdict), shown(&args.path));
     for finding in &log.findings {
-        text.push_str(&format!("  {}\n", line(finding)));
+        text.push_str(&format!("  {}\n", line(finding, &args.path)));
     }
     text.push_str(&anchor(log));
     text.push('\n');
@@ -53,16 +53,13 @@ fn name(path: &Path) -> String {
     printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned()
 }
 
-/// `torn-tail  0000000000000001.wal @ 0x00003000: …`.
-fn line(finding: &Finding) -> String {
-    let mut place = finding.path.as_deref().map(name).unwrap_or_default();
-    if let Some(offset) = finding.offset {
-        place.push_str(&format!(" @ 0x{offset:08x}"));
-    }
-    if !place.is_empty() {
-        place.push_str(": ");
-    }
-    format!("{}  {place}{}", finding.code, printable(&finding.message))
+/// `torn-tail  0000000000000001.wal @ 0x00003000: …`; without the name of what the heading names.
+fn line(finding: &Finding, shown: &Path) -> String {
+    let name = finding.path.as_deref().filter(|path| *path != shown).map(name);
+    let offset = finding.offset.map(|offset| format!("@ 0x{offset:08x}"));
+    let place: Vec<String> = name.into_iter().chain(offset).collect();
+    let separator = if place.is_empty() { "" } else { ": " };
+    format!("{}  {}{separator}{}", finding.code, place.join(" "), printable(&finding.message))
 }
 
 fn anchor(log: &Log) -> String {
@@ -83,6 +80,11 @@ fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { plural(count, "time") }
 }
 
+/// Of more files in a row with the same state than this, only the first and the last are shown.
+const ROWS_MAX: usize = 8;
+/// So many at each end.
+const ROWS_AT_END: usize = 3;
+
 fn files(log: &Log) -> Table {
     let mut table = Table::new(&[
         ("FILE", Align::Left),
@@ -93,20 +95,50 @@ fn files(log: &Log) -> Table {
         ("BLOCKS", Align::Right),
         ("FRAMES", Align::Right),
     ]);
-    for (file, frames) in log.found.files.iter().zip(&log.frames) {
-        let header = |show: fn(&FileView) -> Option<String>| show(file).unwrap_or_else(|| "-".to_owned());
-        let is_segment = |file: &FileView| file.header.filter(|header| !header.is_spare());
-        table.push(vec![
-            name(&file.path),
-            file.state.as_str().to_owned(),
-            header(|file| file.header.map(|header| header.open_epoch.to_string())),
-            is_segment(file).map_or("-".to_owned(), |header| header.first_lsn.to_string()),
-            bytes(file.bytes),
-            count(file.blocks as u64),
-            count(*frames),
-        ]);
+    let rows: Vec<FileRow<'_>> = log.found.files.iter().zip(&log.frames).collect();
+    for run in rows.chunk_by(|(a, _), (b, _)| a.state == b.state) {
+        if run.len() <= ROWS_MAX {
+            run.iter().for_each(|row| table.push(file(row)));
+            continue;
+        }
+        let (first, rest) = run.split_at(ROWS_AT_END);
+        let (middle, last) = rest.split_at(rest.len() - ROWS_AT_END);
+        first.iter().for_each(|row| table.push(file(row)));
+        table.push(left_out(middle));
+        last.iter().for_each(|row| table.push(file(row)));
     }
     table
+}
+
+/// A file, and how many frames behind the base it has.
+type FileRow<'a> = (&'a FileView, &'a u64);
+
+fn file((file, frames): &FileRow<'_>) -> Vec<String> {
+    let segment = file.header.filter(|header| !header.is_spare());
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    vec![
+        name(&file.path),
+        file.state.as_str().to_owned(),
+        or_none(file.header.map(|header| header.open_epoch.to_string())),
+        or_none(segment.map(|header| header.first_lsn.to_string())),
+        bytes(file.bytes),
+        count(file.blocks as u64),
+        count(**frames),
+    ]
+}
+
+/// One row in place of many, with what they have together.
+fn left_out(rows: &[FileRow<'_>]) -> Vec<String> {
+    let state = rows.first().map_or("", |(file, _)| file.state.as_str());
+    vec![
+        format!("({} more)", count(rows.len() as u64)),
+        state.to_owned(),
+        String::new(),
+        String::new(),
+        bytes(rows.iter().map(|(file, _)| file.bytes).sum()),
+        count(rows.iter().map(|(file, _)| file.blocks as u64).sum()),
+        count(rows.iter().map(|(_, frames)| **frames).sum()),
+    ]
 }
 
 fn frames(log: &Log) -> Table {
