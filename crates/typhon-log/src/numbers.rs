@@ -1,5 +1,6 @@
 //! The two numbers of the log.
 
+use crate::format::POSITION_ALIGNMENT;
 use std::fmt;
 
 /// A byte position in the stream of frames; of a frame, the position where it ends. "Covered by a watermark" is
@@ -10,6 +11,12 @@ pub struct Lsn(pub u64);
 impl Lsn {
     /// Where the stream of a new database begins.
     pub const START: Self = Self(4096);
+
+    /// The last position at which a frame can end. What ends up to here ends up to there, and what is on disk says only
+    /// such positions: any other there is taken for damage.
+    pub(crate) const fn of_frame_end(self) -> Self {
+        Self(self.0 - self.0 % POSITION_ALIGNMENT)
+    }
 }
 
 impl fmt::Display for Lsn {

@@ -74,6 +74,7 @@ impl Recovered {
         options: Options,
     ) -> Result<Self, LogError> {
         options.validate()?;
+        let anchor = Anchor { base: anchor.base.of_frame_end(), ..anchor };
         if !planted(Fault::TrustCache) {
             scan::settle(&*io, directory)?;
         }

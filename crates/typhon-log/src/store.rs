@@ -86,6 +86,7 @@ impl Store {
         if lsn > marks.durable {
             return Err(LogError::NotDurable { lsn, durable: marks.durable });
         }
+        let lsn = lsn.of_frame_end();
         let mut file = lock(&self.anchor);
         let last = *file.anchor();
         if lsn < last.base {

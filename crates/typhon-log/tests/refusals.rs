@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use typhon_log::{Draft, LogError, Lsn, Opening, Options, Store};
+use typhon_log::format::StoreId;
+use typhon_log::{Anchor, Draft, LogError, Lsn, Opening, Options, Recovered, Store};
 use typhon_store::sim::{Faults, SimIo};
 use typhon_store::{Io, PoolIo};
 use typhon_sync::Deadline;
@@ -286,6 +287,41 @@ fn a_position_beyond_the_end_is_an_error_and_not_a_wait() {
     let beyond = Lsn(log.watermarks().appended.0 + 8);
     assert!(matches!(log.wait_durable(beyond, Deadline::INFINITE), Err(LogError::Beyond { .. })));
     assert!(matches!(log.checkpoint(log.watermarks().durable, &[0; 3000]), Err(LogError::UserBytes { .. })));
+}
+
+/// Positions on disk are multiples of eight, or the next open takes the anchor for damaged.
+#[test]
+fn a_checkpoint_between_positions_of_frames_covers_the_frames_before() {
+    let (io, log) = simulated(Options::small());
+    let mut commit = |byte| log.commit(&Draft::commit(&[byte; 100]), Deadline::INFINITE).unwrap().lsn;
+    let ends: Vec<Lsn> = [1, 2, 3].map(&mut commit).to_vec();
+    // Both slots of the anchor, and a start.
+    for end in &ends[1..] {
+        log.checkpoint(Lsn(end.0 - 3), b"").unwrap();
+    }
+    assert!(matches!(log.checkpoint(Lsn(ends[0].0 + 1), b""), Err(LogError::Covered { .. })));
+    drop(log);
+    let opening = Store::open(Arc::new(io.process()), Path::new("/db"), Options::small(), b"").unwrap();
+    assert_eq!(opening.report().base, Lsn(ends[2].0 - 8));
+    let mut frames = opening.frames();
+    assert_eq!(frames.next_frame().unwrap().unwrap().body[0], 3);
+    assert!(frames.next_frame().unwrap().is_none());
+}
+
+/// An engine keeps the anchor itself.
+#[test]
+fn a_base_between_positions_of_frames_is_the_one_before() {
+    let io = Arc::new(SimIo::new(1));
+    io.create_dir(Path::new("/db")).unwrap();
+    let open = |anchor| Recovered::open(io.clone(), Path::new("/db"), anchor, Options::small()).unwrap();
+    let keep = std::cell::Cell::new(Anchor { base: Lsn(4099), ..Anchor::new(StoreId([1; 16])) });
+    let persist = |next: &Anchor| -> Result<(), LogError> {
+        keep.set(*next);
+        Ok(())
+    };
+    open(keep.get()).start(persist).unwrap().commit(&Draft::commit(b"kept"), Deadline::INFINITE).unwrap();
+    let opening = open(keep.get());
+    assert_eq!(opening.frames().next_frame().unwrap().unwrap().body, b"kept");
 }
 
 #[test]
