@@ -95,6 +95,12 @@ impl Slot {
     }
 }
 
+/// Is there room for so much state?
+pub(crate) fn fits(state: &[u8]) -> Result<(), LogError> {
+    let (bytes, limit) = (state.len(), STATE_BYTES_MAX);
+    if bytes > limit { Err(LogError::UserBytes { bytes, limit }) } else { Ok(()) }
+}
+
 /// The file `anchor`, open.
 #[derive(Debug)]
 pub(crate) struct AnchorFile {
@@ -201,9 +207,7 @@ impl AnchorFile {
 
     /// Replaces what the file says; durable when this returns. After an error the file is not written any more.
     pub(crate) fn store(&mut self, anchor: Anchor, state: &[u8]) -> Result<(), LogError> {
-        if state.len() > STATE_BYTES_MAX {
-            return Err(LogError::UserBytes { bytes: state.len(), limit: STATE_BYTES_MAX });
-        }
+        fits(state)?;
         if self.has_failed {
             let reason = "an earlier write failed: close the log and open it again";
             return Err(LogError::AnchorDamaged { path: self.path.clone(), reason });

@@ -1,6 +1,6 @@
 //! A log on its own: a directory with a lock, an anchor and segments.
 
-use crate::anchor::{Anchor, AnchorFile};
+use crate::anchor::{self, Anchor, AnchorFile};
 use crate::error::{CREATE_DIRECTORY, LogError};
 use crate::format::StoreId;
 use crate::log::Log;
@@ -39,8 +39,8 @@ impl Store {
     /// `initial_state` is what [`Opening::state`] says of a new log.
     ///
     /// # Errors
-    /// [`LogError::Locked`] if it is open elsewhere, [`LogError::NotALog`] if it must exist and does not; otherwise as
-    /// [`Recovered::open`]. An error changes nothing.
+    /// [`LogError::Locked`] if it is open elsewhere, [`LogError::NotALog`] if it must exist and does not,
+    /// [`LogError::UserBytes`] for too much state; otherwise as [`Recovered::open`]. An error changes nothing.
     pub fn open(
         io: Arc<dyn Io>,
         directory: &Path,
@@ -48,6 +48,7 @@ impl Store {
         initial_state: &[u8],
     ) -> Result<Opening, LogError> {
         options.validate()?;
+        anchor::fits(initial_state)?;
         if options.must_exist {
             has_log(&*io, directory)?;
         }

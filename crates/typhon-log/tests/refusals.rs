@@ -289,6 +289,19 @@ fn a_position_beyond_the_end_is_an_error_and_not_a_wait() {
     assert!(matches!(log.checkpoint(log.watermarks().durable, &[0; 3000]), Err(LogError::UserBytes { .. })));
 }
 
+#[test]
+fn a_first_state_that_does_not_fit_is_refused_before_anything_is_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("log");
+    let open = |bytes| Store::open(Arc::new(PoolIo::new()), &directory, Options::small(), &vec![7; bytes]);
+    for bytes in [2049, 5000] {
+        let error = open(bytes).unwrap_err();
+        assert!(matches!(error, LogError::UserBytes { limit: 2048, .. }), "{error}");
+    }
+    assert!(!directory.exists());
+    assert_eq!(open(2048).unwrap().state(), [7; 2048]);
+}
+
 /// Positions on disk are multiples of eight, or the next open takes the anchor for damaged.
 #[test]
 fn a_checkpoint_between_positions_of_frames_covers_the_frames_before() {
