@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use typhon_log::inspect::{FileState, Inspection};
+use typhon_log::inspect::{FileState, Inspection, Stray};
 use typhon_log::{Draft, LogError, Lsn, Options, Stop, Store};
 use typhon_store::{Io, PoolIo, ReadOnly};
 use typhon_sync::Deadline;
@@ -195,6 +195,25 @@ fn one_segment_is_shown_whatever_is_beside_it_and_whatever_it_is_called() {
     }
     let error = Inspection::of_segment(&read_only(), &directory.join("anchor")).unwrap_err();
     assert!(matches!(error, LogError::Foreign { .. }), "{error}");
+}
+
+/// Frames of a block can be there before its padding is, when somebody writes.
+#[test]
+fn padding_that_arrives_while_somebody_looks_is_no_stray() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = log(folder.path(), 3);
+    let one = segment(&directory, 1);
+    damage(&one, 2 * 4096 - 10, b"x");
+    assert_eq!(look(&directory).strays, [Stray { file: 0, offset: 2 * 4096 - 10, bytes: 1 }]);
+    let late = one.clone();
+    // The first reading of blocks; headers and the anchor are read alone.
+    let io = ReadOnly::new(PoolIo::new(), move |bytes| {
+        if bytes > 8192 {
+            damage(&late, 2 * 4096 - 10, b"\0");
+        }
+    });
+    let found = Inspection::of_directory(&io, &directory).unwrap();
+    assert_eq!((found.strays, bodies(&look(&directory))), (vec![], vec![0, 1, 2]));
 }
 
 /// Whoever looks while the log is written, checkpointed and reopened never sees damage that is none.
