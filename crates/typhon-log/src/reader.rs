@@ -7,9 +7,9 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 use typhon_store::{BLOCK_BYTES, Buffer, File, Io, Op, Pending};
 
-/// Bytes of one request. What is kept of a log stays where it was read to, so that only blocks at the ends of these are
-/// copied.
-const CHUNK_BYTES: u64 = 4 << 20;
+/// Bytes of one request; each ends at a multiple of it. What is kept of a log stays where it was read to, so that only blocks
+/// at the ends of these are copied. A large page, so that a device takes each as one piece.
+const CHUNK_BYTES: u64 = 2 << 20;
 /// Requests in flight: the device works while checksums are compared.
 const AHEAD: usize = 2;
 
@@ -174,6 +174,8 @@ impl Reader {
             }
             None => self.read_now()?,
         };
+        // Before this is checked, and not when the next one is needed: the device would have nothing to do meanwhile.
+        self.ask_ahead();
         self.chunks.push_back(Chunk { start: self.end, bytes, buffer: Arc::new(buffer) });
         self.end += bytes as u64;
         Ok(())
@@ -184,7 +186,10 @@ impl Reader {
         let Some(io) = &self.io else { return };
         let end = self.length - self.length % BLOCK_BYTES as u64;
         while self.ahead.len() < AHEAD && self.next < end {
-            let bytes = (end - self.next).min(CHUNK_BYTES) as usize;
+            // Nearly all are of the same length, so that buffers that come back fit the next. The first one, behind the header,
+            // is longer: a shorter one would not be in large pages.
+            let stop = (self.next + CHUNK_BYTES).next_multiple_of(CHUNK_BYTES).min(end);
+            let bytes = (stop - self.next) as usize;
             let mut buffer = self.free.pop().unwrap_or_else(|| Buffer::zeroed(0));
             if buffer.len() != bytes {
                 buffer = Buffer::zeroed(bytes);
@@ -238,4 +243,37 @@ pub(crate) fn read_up_to(file: &dyn File, offset: u64, count: usize) -> io::Resu
         }
     }
     Ok(buffer)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::path::Path;
+    use typhon_store::sim::SimIo;
+    use typhon_store::{Access, Open};
+
+    /// What lies behind the end of a log is most of the reading when the log is short.
+    #[test]
+    fn while_a_chunk_is_looked_at_others_are_read_into_the_same_few_buffers() {
+        let io: Arc<dyn Io> = Arc::new(SimIo::new(1));
+        let file = io.open(Path::new("/segment"), Open::direct(Access::Create)).expect("created");
+        let length = 8 * CHUNK_BYTES;
+        file.set_length(length).expect("space");
+        let mut reader = Reader::new(Some(&io), &file).expect("opens");
+        let mut buffers = HashSet::new();
+        let mut offset = SEGMENT_HEADER_BYTES;
+        while offset < length {
+            assert_eq!(reader.bytes(offset, 64).expect("readable"), [0; 64]);
+            let rest = (length - reader.end).div_ceil(CHUNK_BYTES) as usize;
+            assert_eq!(reader.ahead.len(), AHEAD.min(rest), "at {offset}");
+            assert!(reader.end.is_multiple_of(CHUNK_BYTES));
+            // The first one is longer, behind the header.
+            if offset > 2 * CHUNK_BYTES {
+                buffers.extend(reader.chunks.iter().map(|chunk| chunk.buffer.as_ptr()));
+            }
+            offset += SEGMENT_HEADER_BYTES;
+        }
+        assert!(buffers.len() <= AHEAD + 2, "{}", buffers.len());
+    }
 }
