@@ -48,6 +48,7 @@ test("pictures", async ({ page }) => {
   test.setTimeout(300_000);
   const colony = join(WORK, "colony.typhon-trace");
   typhon("demo", "--gc", "--ticks", "600", "--ants", "20000", "-o", colony, "--force");
+  if (json("trace", "stats", colony, "--where", "kind=GcStart", "--by", "kind").rows.length === 0) throw new Error("no collections: cargo xtask dotnet, and DOTNET_ROOT as in docs/demo.md");
   const { server, url } = await serve("pictures", colony);
   await openAt(page, url, 1, "colony");
   await draw(page, "1-opened");
