@@ -10,6 +10,8 @@ const WRONG = "0".repeat(64);
 
 const tokenOf = (page: Page) => page.evaluate(() => sessionStorage.getItem("typhon-token"));
 const windowOf = (page: Page) => page.evaluate(() => window.__typhon?.window());
+/** A page that gets a token loads itself again; what is asked of it before that is lost. */
+const loadedAgain = (page: Page) => page.waitForEvent("load");
 
 test("a copied link opens in a second tab of the browser, whatever old tabs answer (B-27, F-3)", async ({ page, context }) => {
   // A tab that an earlier run on this port left: it has a token, which this run does not accept.
@@ -18,12 +20,14 @@ test("a copied link opens in a second tab of the browser, whatever old tabs answ
   await stale.goto(`${origin}/#token=${WRONG}`);
   await expect(stale.getByRole("heading", { name: REFUSED })).toBeVisible();
 
+  const getsIn = loadedAgain(stale);
   await open(page, "demo", LINK);
   const link = await addressIn(page);
   expect(link).toMatch(/#.*t=100000000\.\.200000000/);
   expect(link, "a link has no token").not.toContain("token");
   // Also the tab of the earlier run gets in, by itself.
-  await expect.poll(() => tokenOf(stale)).toBe(await tokenOf(page));
+  await getsIn;
+  expect(await tokenOf(stale)).toBe(await tokenOf(page));
   await drawn(stale);
   await stale.evaluate((wrong) => sessionStorage.setItem("typhon-token", wrong), WRONG);
   const second = await context.newPage();
@@ -49,10 +53,12 @@ test("a page whose request is refused for its token takes that of another tab an
   const other = await context.newPage();
   await open(other, "demo");
   await page.evaluate((wrong) => sessionStorage.setItem("typhon-token", wrong), WRONG);
+  const goesOn = loadedAgain(page);
   await page.keyboard.press("]");
   // The window of the tick is asked for with the wrong token.
-  await expect.poll(() => documents).toBe(1);
+  await goesOn;
   await drawn(page);
+  expect(documents).toBe(1);
   expect(await tokenOf(page)).toBe(valid);
   const shown = await windowOf(page);
   expect(shown, "the tick that was gone to").not.toEqual({ fromNs: 100_000_000, toNs: 200_000_000 });
@@ -92,9 +98,11 @@ test("a page goes on by itself when the server was started anew and a tab has th
     // The new tab opens after this one was refused…
     await again();
     await expect(page.getByRole("heading", { name: REFUSED })).toBeVisible();
+    const getsIn = loadedAgain(page);
     const first = await context.newPage();
     await openAt(first, url, 1, "anthill");
-    await expect.poll(() => tokenOf(page)).toBe(await tokenOf(first));
+    await getsIn;
+    expect(await tokenOf(page)).toBe(await tokenOf(first));
     await drawn(page);
     expect(await windowOf(page)).toEqual({ fromNs, toNs });
     await first.close();
@@ -108,8 +116,10 @@ test("a page goes on by itself when the server was started anew and a tab has th
     const second = await context.newPage();
     await openAt(second, url, 1, "anthill");
     expect(await tokenOf(page)).not.toBe(await tokenOf(second));
+    const goesOn = loadedAgain(page);
     isUp = true;
-    await expect.poll(() => tokenOf(page)).toBe(await tokenOf(second));
+    await goesOn;
+    expect(await tokenOf(page)).toBe(await tokenOf(second));
     await drawn(page);
     expect(await windowOf(page)).toEqual({ fromNs, toNs });
     await expect(page.locator(".notice-bar")).toHaveCount(0);
