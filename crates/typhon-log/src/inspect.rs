@@ -136,9 +136,12 @@ impl Inspection {
         let header = probe.header.ok_or_else(|| LogError::Foreign { path: path.to_owned() })?;
         let anchor = following(&header);
         let name = Name::Segment(header.id);
-        let found =
-            scan::look_at(io, path.to_owned(), name, &anchor, &mut |error| note(&mut problems, error))?;
-        let scan = scan::scan(None, path, vec![found], &anchor, &mut |error| note(&mut problems, error))?;
+        let find = |refuse: &mut scan::Refuse<'_>| {
+            scan::look_at(io, path.to_owned(), name, &anchor, refuse).map(|found| vec![found])
+        };
+        let files = find(&mut |error| note(&mut problems, error))?;
+        let mut scan = scan::scan(None, path, files, &anchor, &mut |error| note(&mut problems, error))?;
+        Self::drop_overtaken(path, find, &anchor, &mut scan, &mut problems)?;
         Ok(Self::new(None, anchor, scan, problems))
     }
 
@@ -165,9 +168,10 @@ impl Inspection {
             Some(view) => view.anchor,
             None => Self::newest_open(io, directory)?,
         };
-        let files = scan::find(io, directory, &anchor, &mut |error| note(&mut problems, error))?;
+        let find = |refuse: &mut scan::Refuse<'_>| scan::find(io, directory, &anchor, refuse);
+        let files = find(&mut |error| note(&mut problems, error))?;
         let mut scan = scan::scan(None, directory, files, &anchor, &mut |error| note(&mut problems, error))?;
-        Self::drop_overtaken(io, directory, &anchor, &mut scan, &mut problems)?;
+        Self::drop_overtaken(directory, find, &anchor, &mut scan, &mut problems)?;
         Ok(Self::new(view, anchor, scan, problems))
     }
 
@@ -190,10 +194,11 @@ impl Inspection {
     }
 
     /// A block behind the end that says that everything before it was durable is damage, unless the end was read
-    /// before the frames in between were written. The padding of a block may not have been written yet, either.
+    /// before the frames in between were written. The padding of a block may not have been written yet, either. So the
+    /// same files are read once more.
     fn drop_overtaken(
-        io: &dyn Io,
-        directory: &Path,
+        path: &Path,
+        find: impl Fn(&mut scan::Refuse<'_>) -> Result<Vec<Found>, LogError>,
         anchor: &Anchor,
         scan: &mut Scan,
         problems: &mut Vec<LogError>,
@@ -205,8 +210,8 @@ impl Inspection {
         if lsn.is_none() && scan.strays.is_empty() {
             return Ok(());
         }
-        let files = scan::find(io, directory, anchor, &mut |_| Ok(()))?;
-        let again = scan::scan(None, directory, files, anchor, &mut |_| Ok(()))?;
+        let files = find(&mut |_| Ok(()))?;
+        let again = scan::scan(None, path, files, anchor, &mut |_| Ok(()))?;
         if lsn.is_some_and(|lsn| again.end >= lsn) {
             problems.retain(|problem| !matches!(problem, LogError::Corruption { .. }));
         }

@@ -247,6 +247,36 @@ fn a_log_that_is_being_written_looks_sound() {
     });
 }
 
+/// The same for the one segment that is being written.
+#[test]
+fn a_segment_that_is_being_written_looks_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("log");
+    let long = Options { segment_bytes: 16 << 20, block_bytes: 64 << 10, ..Options::default() };
+    let is_done = AtomicBool::new(false);
+    let log = Store::open(Arc::new(PoolIo::new()), &directory, long, b"").unwrap().start(b"").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                log.commit(&Draft::commit(&[7; 40_000]), Deadline::INFINITE).unwrap();
+            }
+        });
+        let mut newest = 1;
+        for _ in 0..100 {
+            while segment(&directory, newest + 1).exists() {
+                newest += 1;
+            }
+            let found = Inspection::of_segment(&read_only(), &segment(&directory, newest)).unwrap();
+            if !(found.problems.is_empty() && found.strays.is_empty()) {
+                is_done.store(true, Ordering::Relaxed);
+            }
+            assert!(found.problems.is_empty(), "{:?}", found.problems);
+            assert!(found.strays.is_empty(), "{:?}", found.strays);
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+}
+
 #[test]
 fn looking_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
