@@ -190,10 +190,7 @@ impl Reader {
             // is longer: a shorter one would not be in large pages.
             let stop = (self.next + CHUNK_BYTES).next_multiple_of(CHUNK_BYTES).min(end);
             let bytes = (stop - self.next) as usize;
-            let mut buffer = self.free.pop().unwrap_or_else(|| Buffer::zeroed(0));
-            if buffer.len() != bytes {
-                buffer = Buffer::zeroed(bytes);
-            }
+            let buffer = buffer_of(&mut self.free, bytes);
             let file = Arc::clone(&self.file);
             let pending = io.submit(Op::Read { file, buffer, offset: self.next });
             self.ahead.push_back((bytes, pending));
@@ -205,7 +202,8 @@ impl Reader {
     /// off has.
     fn read_now(&mut self) -> io::Result<(usize, Buffer)> {
         let bytes = (self.length - self.next).min(CHUNK_BYTES) as usize;
-        let buffer = read_up_to(&*self.file, self.next, bytes)?;
+        let mut buffer = buffer_of(&mut self.free, bytes.next_multiple_of(BLOCK_BYTES));
+        fill(&*self.file, self.next, &mut buffer, bytes)?;
         self.next += bytes as u64;
         Ok((bytes, buffer))
     }
@@ -229,10 +227,21 @@ impl Reader {
     }
 }
 
-/// Reads so many bytes, which the file has, into a buffer of whole units: past the cache the end of the file shows in
-/// how many bytes come back.
+/// A buffer of this length, out of those that are free if one is there.
+fn buffer_of(free: &mut Vec<Buffer>, bytes: usize) -> Buffer {
+    free.pop().filter(|buffer| buffer.len() == bytes).unwrap_or_else(|| Buffer::zeroed(bytes))
+}
+
+/// Reads so many bytes, which the file has, into a buffer of whole units.
 pub(crate) fn read_up_to(file: &dyn File, offset: u64, count: usize) -> io::Result<Buffer> {
     let mut buffer = Buffer::zeroed(count.next_multiple_of(BLOCK_BYTES));
+    fill(file, offset, &mut buffer, count)?;
+    Ok(buffer)
+}
+
+/// Reads so many bytes, which the file has, and asks for as many as the buffer takes: past the cache the end of the file
+/// shows in how many come back.
+fn fill(file: &dyn File, offset: u64, buffer: &mut Buffer, count: usize) -> io::Result<()> {
     let mut filled = 0;
     while filled < count {
         match file.read_some_at(&mut buffer[filled..], offset + filled as u64) {
@@ -242,7 +251,7 @@ pub(crate) fn read_up_to(file: &dyn File, offset: u64, count: usize) -> io::Resu
             Err(error) => return Err(error),
         }
     }
-    Ok(buffer)
+    Ok(())
 }
 
 #[cfg(all(test, not(loom)))]
@@ -250,8 +259,8 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
     use std::path::Path;
-    use typhon_store::sim::SimIo;
-    use typhon_store::{Access, Open};
+    use typhon_store::sim::{Random, SimIo};
+    use typhon_store::{Access, Open, write_all_at};
 
     /// What lies behind the end of a log is most of the reading when the log is short.
     #[test]
@@ -275,5 +284,63 @@ mod tests {
             offset += SEGMENT_HEADER_BYTES;
         }
         assert!(buffers.len() <= AHEAD + 2, "{}", buffers.len());
+    }
+
+    /// A file with another byte at every place, and its bytes.
+    fn filled(length: usize) -> (Arc<dyn Io>, Arc<dyn File>, Vec<u8>) {
+        let io: Arc<dyn Io> = Arc::new(SimIo::new(1));
+        let file = io.open(Path::new("/segment"), Open::direct(Access::Create)).expect("created");
+        let mut random = Random::new(length as u64);
+        let bytes: Vec<u8> = (0..length.div_ceil(8)).flat_map(|_| random.next_u64().to_le_bytes()).collect();
+        write_all_at(&*file, &bytes[..length], 0, false).expect("written");
+        (io, file, bytes[..length].to_vec())
+    }
+
+    /// Buffers are used again while what was read before is kept, and the end of the file lies anywhere in a request.
+    #[test]
+    fn what_is_read_is_what_the_file_has_wherever_it_is_asked_for_and_as_long_as_it_is_kept() {
+        let chunk = CHUNK_BYTES as usize;
+        for length in [4097, chunk - 512, chunk + 4096, 4 * chunk, 7 * chunk + 8192 + 100] {
+            let (io, file, content) = filled(length);
+            for io in [Some(&io), None] {
+                let mut reader = Reader::new(io, &file).expect("opens");
+                let mut random = Random::new(length as u64);
+                let mut kept: Vec<(usize, Kept)> = Vec::new();
+                let mut offset = SEGMENT_HEADER_BYTES as usize;
+                for step in 0..150 {
+                    let count = random.below([100, 5000, 3 * CHUNK_BYTES][step % 3]) as usize;
+                    let expected = &content[offset.min(length)..(offset + count).min(length)];
+                    if step % 5 == 0 {
+                        kept.push((offset, reader.keep(offset as u64, count as u64).expect("readable")));
+                        kept.truncate(8);
+                    }
+                    assert!(reader.bytes(offset as u64, count as u64).expect("readable") == expected);
+                    // On by a block, mostly; sometimes somewhere else.
+                    let elsewhere = random.below(length as u64) as usize;
+                    offset = if step % 17 == 16 { elsewhere } else { offset + count }
+                        .next_multiple_of(BLOCK_BYTES);
+                    if offset >= length {
+                        offset = SEGMENT_HEADER_BYTES as usize;
+                    }
+                }
+                for (offset, kept) in kept {
+                    assert!(*kept == content[offset..offset + kept.len()], "{offset} of {length}");
+                }
+            }
+        }
+    }
+
+    /// Segments may be as long as 4 GiB.
+    #[test]
+    fn a_reader_holds_a_few_buffers_however_long_the_file_is() {
+        let (io, file, _) = filled(12 * CHUNK_BYTES as usize);
+        for io in [Some(&io), None] {
+            let mut reader = Reader::new(io, &file).expect("opens");
+            for offset in (SEGMENT_HEADER_BYTES..reader.length()).step_by(BLOCK_BYTES) {
+                reader.bytes(offset, 64).expect("readable");
+                let held = reader.free.len() + reader.chunks.len() + reader.ahead.len();
+                assert!(held <= AHEAD + 2, "{held} at {offset}");
+            }
+        }
     }
 }
