@@ -139,8 +139,10 @@ impl Opening {
     /// Starts the log. `state` covers everything that was recovered, and what it points to is durable.
     ///
     /// # Errors
-    /// If the first segment or the anchor cannot be written. The next open finds the same frames.
+    /// [`LogError::UserBytes`] for too much state, before anything is written; otherwise if the first segment or the anchor
+    /// cannot be. The next open finds the same frames.
     pub fn start(self, state: &[u8]) -> Result<Store, LogError> {
+        anchor::fits(state)?;
         let Self { recovered, mut anchor, lock } = self;
         let log = recovered.start(|next| anchor.store(*next, state))?;
         Ok(Store { log, anchor: Mutex::new(anchor), _lock: lock })

@@ -302,6 +302,18 @@ fn a_first_state_that_does_not_fit_is_refused_before_anything_is_created() {
     assert_eq!(open(2048).unwrap().state(), [7; 2048]);
 }
 
+#[test]
+fn a_state_that_does_not_fit_is_refused_before_a_segment_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = log(&folder);
+    let before = everything(&directory);
+    let error = open(&directory).unwrap().start(&[7; 2049]).unwrap_err();
+    assert!(matches!(error, LogError::UserBytes { bytes: 2049, limit: 2048 }), "{error}");
+    assert!(everything(&directory) == before, "something was written");
+    open(&directory).unwrap().start(&[7; 2048]).unwrap();
+    assert_eq!(open(&directory).unwrap().state(), [7; 2048]);
+}
+
 /// Positions on disk are multiples of eight, or the next open takes the anchor for damaged.
 #[test]
 fn a_checkpoint_between_positions_of_frames_covers_the_frames_before() {
