@@ -109,11 +109,9 @@ impl Inspection {
         let mut before = generation(io, directory);
         for _ in 1..LOOKS_MAX {
             let result = Self::look(io, directory);
-            let is_clean =
-                result.as_ref().is_ok_and(|found| found.problems.is_empty() && found.strays.is_empty());
             let after = generation(io, directory);
             // Whoever has the log open may have moved on from what was read first.
-            if is_clean || after == before {
+            if result.as_ref().is_ok_and(Self::is_clean) || after == before {
                 return result;
             }
             before = after;
@@ -126,15 +124,29 @@ impl Inspection {
     /// # Errors
     /// What cannot be read, and files that are no segments of this version.
     pub fn of_segment(io: &dyn Io, path: &Path) -> Result<Self, LogError> {
+        let mut before = header_of(io, path)?;
+        for _ in 1..LOOKS_MAX {
+            let result = Self::look_at_segment(io, path, &before);
+            let is_clean = result.as_ref().is_ok_and(Self::is_clean);
+            match header_of(io, path) {
+                // It has become another segment, or a spare.
+                Ok(after) if after != before => before = after,
+                // It was given up, which is why it looked damaged.
+                Err(error) if !is_clean => return Err(error),
+                _ => return result,
+            }
+        }
+        Self::look_at_segment(io, path, &before)
+    }
+
+    /// Nothing that could be due to looking while somebody writes.
+    fn is_clean(&self) -> bool {
+        self.problems.is_empty() && self.strays.is_empty()
+    }
+
+    fn look_at_segment(io: &dyn Io, path: &Path, header: &SegmentHeader) -> Result<Self, LogError> {
         let mut problems = Vec::new();
-        let mut refuse = |error| match error {
-            // It is not compared with any database.
-            LogError::ForeignStore { .. } => Ok(()),
-            error => Err(error),
-        };
-        let probe = scan::look_at(io, path.to_owned(), Name::Segment(0), &NO_ANCHOR, &mut refuse)?;
-        let header = probe.header.ok_or_else(|| LogError::Foreign { path: path.to_owned() })?;
-        let anchor = following(&header);
+        let anchor = following(header);
         let name = Name::Segment(header.id);
         let find = |refuse: &mut scan::Refuse<'_>| {
             scan::look_at(io, path.to_owned(), name, &anchor, refuse).map(|found| vec![found])
@@ -260,6 +272,17 @@ fn following(header: &SegmentHeader) -> Anchor {
         base: Lsn(header.first_lsn),
         next_tsn: Tsn(1),
     }
+}
+
+/// What a segment says about itself, whatever database it is of.
+fn header_of(io: &dyn Io, path: &Path) -> Result<SegmentHeader, LogError> {
+    let mut refuse = |error| match error {
+        // It is not compared with any database.
+        LogError::ForeignStore { .. } => Ok(()),
+        error => Err(error),
+    };
+    let probe = scan::look_at(io, path.to_owned(), Name::Segment(0), &NO_ANCHOR, &mut refuse)?;
+    probe.header.ok_or_else(|| LogError::Foreign { path: path.to_owned() })
 }
 
 /// Where something is, whatever files came and went.

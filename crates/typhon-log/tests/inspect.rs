@@ -277,6 +277,32 @@ fn a_segment_that_is_being_written_looks_sound() {
     });
 }
 
+/// A log that goes on takes files of its past for new segments.
+#[test]
+fn a_segment_that_becomes_another_while_somebody_looks_is_shown_as_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = log(folder.path(), 3);
+    let of_past = fs::read(segment(&directory, 1)).unwrap();
+    let number = {
+        let again = start(&directory);
+        again.commit(&Draft::commit(&[9; 3000]), Deadline::INFINITE).unwrap();
+        let is_current = |file: &&typhon_log::inspect::FileView| file.state == FileState::Current;
+        look(&directory).files.iter().find(is_current).unwrap().header.unwrap().id
+    };
+    let one = folder.path().join("one.wal");
+    fs::write(&one, of_past).unwrap();
+    let (to, next) = (one.clone(), fs::read(segment(&directory, number)).unwrap());
+    let is_first = AtomicBool::new(true);
+    let io = ReadOnly::new(PoolIo::new(), move |_| {
+        if is_first.swap(false, Ordering::Relaxed) {
+            fs::write(&to, &next).unwrap();
+        }
+    });
+    let found = Inspection::of_segment(&io, &one).unwrap();
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+    assert_eq!((found.files[0].state, bodies(&found)), (FileState::Current, vec![9]));
+}
+
 #[test]
 fn looking_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
