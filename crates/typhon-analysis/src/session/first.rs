@@ -34,7 +34,8 @@ impl Session {
         let matcher = self.shared.matcher(&index, &filter);
         let found = self.shared.nothing_found(&matcher)?;
         let mut first = First { matcher: &matcher, found: &found, limit, matches: Vec::new() };
-        first.find(&self.shared, until, cancel)?;
+        let is_over = || until.is_some_and(|until| Instant::now() >= until);
+        first.find(&self.shared, is_over, cancel)?;
         self.shared.check_length()?;
         Ok(first.matches.into_iter().map(|(_, span)| span).collect())
     }
@@ -49,7 +50,12 @@ struct First<'m> {
 }
 
 impl First<'_> {
-    fn find(&mut self, shared: &Shared, until: Option<Instant>, cancel: &Cancel) -> Result<(), SessionError> {
+    fn find(
+        &mut self,
+        shared: &Shared,
+        mut is_over: impl FnMut() -> bool,
+        cancel: &Cancel,
+    ) -> Result<(), SessionError> {
         let index = self.matcher.index;
         let parts = parts_of_threads(index);
         let mut groups: Vec<(&Part<'_>, &GroupHead)> =
@@ -66,7 +72,7 @@ impl First<'_> {
             if is_full && self.matches.last().is_some_and(is_settled) {
                 return Ok(());
             }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if is_over() {
                 self.matches.retain(is_settled);
                 return Ok(());
             }
@@ -74,9 +80,16 @@ impl First<'_> {
                 continue;
             }
             for block in open.blocks() {
-                if !std::mem::replace(&mut is_read[block as usize], true) {
-                    shared.match_block(self.matcher, block, &mut buffer, &self.found.bits)?;
+                if std::mem::replace(&mut is_read[block as usize], true) {
+                    continue;
                 }
+                // Of a thread that does little, one group may lie in all blocks of the file.
+                cancel.check()?;
+                if is_over() {
+                    self.matches.retain(is_settled);
+                    return Ok(());
+                }
+                shared.match_block(self.matcher, block, &mut buffer, &self.found.bits)?;
             }
             self.take(part, head, &mut reader)?;
         }
@@ -101,5 +114,45 @@ impl First<'_> {
         self.matches.sort_by_key(|(key, _)| *key);
         self.matches.truncate(self.limit);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Direction, SessionOptions, State};
+    use std::path::PathBuf;
+
+    #[test]
+    fn time_is_looked_at_before_each_block_and_what_is_found_until_then_is_right() {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/anthill.typhon-trace");
+        let session = Session::open(&path, SessionOptions::default()).expect("opens");
+        assert_eq!(session.wait(), State::Ready);
+        let (text, cancel) = ("field.chunkIdx>=0", Cancel::new());
+        let info = session.add_filter(text, &cancel, |_| ()).expect("a filter");
+        let listed = session.matches(info.id, None, Direction::Forward, usize::MAX).expect("ready");
+        let (index, filter) = (session.index().expect("ready"), filter::parse(text).expect("a filter"));
+        let matcher = session.shared.matcher(&index, &filter);
+        // How many are found in how many looks at the time.
+        let find = |looks_max: usize| {
+            let found = session.shared.nothing_found(&matcher).expect("room");
+            let mut first =
+                First { matcher: &matcher, found: &found, limit: usize::MAX, matches: Vec::new() };
+            let mut looks = 0;
+            let is_over = || {
+                looks += 1;
+                looks > looks_max
+            };
+            first.find(&session.shared, is_over, &cancel).expect("found");
+            let spans: Vec<RelatedSpan> = first.matches.into_iter().map(|(_, span)| span).collect();
+            assert!(listed.starts_with(&spans), "after {looks_max} looks");
+            (looks, spans.len())
+        };
+        let (looks, all) = find(usize::MAX);
+        let parts = parts_of_threads(&index);
+        let groups: usize = parts.iter().map(|part| part.groups.len()).sum();
+        assert_eq!(all, listed.len());
+        assert!(looks > groups, "{looks} looks, {groups} groups");
+        (0..looks).step_by(11).for_each(|looks| _ = find(looks));
     }
 }
