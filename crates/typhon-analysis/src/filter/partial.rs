@@ -163,7 +163,7 @@ impl NumberTest {
 impl Filter {
     /// What is left to decide about events with this in common.
     pub(crate) fn reduce(&self, common: &Common<'_>, axis: Axis) -> Reduced {
-        self.root.reduce(common, axis)
+        self.root.reduce(common, Some(axis))
     }
 
     /// Does it ask when something is, or how long?
@@ -172,9 +172,10 @@ impl Filter {
     }
 
     /// What a kind decides alone; `None` when it does not.
-    pub(crate) fn of_kind(&self, kind: u8, axis: Axis) -> Option<bool> {
+    pub(crate) fn of_kind(&self, kind: u8) -> Option<bool> {
         let common = Common { kind: Fact::Known(kind), ..Common::open(registry::is_span(kind)) };
-        match self.reduce(&common, axis) {
+        // Bounds in ticks, which it says nothing of, are dear to find.
+        match self.root.reduce(&common, None) {
             Reduced::Decided(verdict) => Some(verdict),
             _ => None,
         }
@@ -211,7 +212,7 @@ impl Key {
 }
 
 impl Expr {
-    fn reduce(&self, common: &Common<'_>, axis: Axis) -> Reduced {
+    fn reduce(&self, common: &Common<'_>, axis: Option<Axis>) -> Reduced {
         match self {
             Self::And(parts) => join(parts, common, axis, true, Reduced::And),
             Self::Or(parts) => join(parts, common, axis, false, Reduced::Or),
@@ -228,7 +229,7 @@ impl Expr {
 fn join(
     parts: &[Expr],
     common: &Common<'_>,
-    axis: Axis,
+    axis: Option<Axis>,
     neutral: bool,
     of: fn(Vec<Reduced>) -> Reduced,
 ) -> Reduced {
@@ -248,7 +249,8 @@ fn join(
 }
 
 impl Term {
-    fn reduce(&self, common: &Common<'_>, axis: Axis) -> Reduced {
+    /// Without an axis what asks for times is left to the record.
+    fn reduce(&self, common: &Common<'_>, axis: Option<Axis>) -> Reduced {
         match &self.test {
             Test::Kinds(set) => decided(common.kind, |kind| set.contains(kind)),
             Test::Number(test) => self.reduce_number(test, common, axis),
@@ -260,7 +262,7 @@ impl Term {
         }
     }
 
-    fn reduce_number(&self, test: &NumberTest, common: &Common<'_>, axis: Axis) -> Reduced {
+    fn reduce_number(&self, test: &NumberTest, common: &Common<'_>, axis: Option<Axis>) -> Reduced {
         match &self.key {
             Key::Slot => decided(common.slot, |slot| test.matches(Number::Int(slot.into()))),
             Key::System => decided(common.system, |system| {
@@ -268,12 +270,16 @@ impl Term {
             }),
             Key::Tick => Reduced::Tick(test.clone()),
             Key::Ts => {
+                let Some(axis) = axis else { return Reduced::Record };
                 let ns = |ticks: i64| axis.clock.to_ns(ticks.saturating_sub(axis.origin_ticks));
                 Reduced::Start(TicksTest::new(test, ns))
             }
             // Everything else is a span's, and a comparison with what is lacking does not hold.
             _ if !common.is_span => Reduced::Decided(false),
-            Key::Dur => Reduced::Length(TicksTest::new(test, |ticks| axis.clock.to_ns(ticks))),
+            Key::Dur => match axis {
+                Some(axis) => Reduced::Length(TicksTest::new(test, |ticks| axis.clock.to_ns(ticks))),
+                None => Reduced::Record,
+            },
             _ => Reduced::Record,
         }
     }
@@ -382,6 +388,33 @@ mod tests {
         let instant = Common { is_span: false, ..span };
         assert_eq!(decide("dur>=0 | depth=0 | site=1 | trace!=x", &instant, ORIGIN, Some(0)), Some(false));
         assert_eq!(decide("!dur>=0", &instant, ORIGIN, Some(0)), Some(true));
+    }
+
+    #[test]
+    fn a_kind_decides_what_it_decides_when_times_are_known_too() {
+        let filters = [
+            "kind=GcStart",
+            "!kind=GcStart | dur<1ms",
+            "dur>=0",
+            "!dur>=0",
+            "!dur>=0 | field.chunkIdx=1",
+            "ts<1s !field.chunkIdx=1",
+            "tick=7 | depth=1 | system=1",
+            "system!=1 kind=SchedulerChunk",
+            "!(name=x thread!=y) | site=1",
+            "trace!=x slot=3",
+        ];
+        for text in filters {
+            let filter = filter::parse(text).expect("a filter");
+            for kind in 0..=u8::MAX {
+                let common = Common { kind: Fact::Known(kind), ..Common::open(registry::is_span(kind)) };
+                let expected = match filter.reduce(&common, axis(10_000_000)) {
+                    Reduced::Decided(verdict) => Some(verdict),
+                    _ => None,
+                };
+                assert_eq!(filter.of_kind(kind), expected, "{text} of {kind}");
+            }
+        }
     }
 
     #[test]

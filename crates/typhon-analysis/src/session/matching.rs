@@ -158,7 +158,7 @@ impl Shared {
     pub(super) fn matcher<'i>(&'i self, index: &'i Index, filter: &'i Filter) -> Matcher<'i> {
         let context = self.context(index);
         let axis = Axis { clock: context.clock, origin_ticks: context.origin_ticks };
-        let by_kind = std::array::from_fn(|kind| filter.of_kind(kind as u8, axis));
+        let by_kind = std::array::from_fn(|kind| filter.of_kind(kind as u8));
         Matcher { index, filter, context, axis, by_kind, needs_survey: filter.needs_survey() }
     }
 
