@@ -1,5 +1,5 @@
 import { count } from "../src/format";
-import { exportedRows, expect, grid, open, test } from "./page";
+import { drawn, exportedRows, expect, grid, open, test } from "./page";
 import { dump, json, pathOf } from "./traces";
 
 const FILTERS = ["name=AntUpdate", "kind=Ecs* dur>100us", "thread~Worker dur>50us", "tick=9", "field.resultCount>100 | kind=GcStart", "AntUpdate !dur>1ms"];
@@ -86,14 +86,70 @@ test("the first hits are there before all are known, and Enter goes to the first
   await expect(page.locator(".search-result")).toContainText("%");
   const rows = await exportedRows(page, panel);
   expect(rows.map(({ event }) => event)).toEqual(expected.slice(0, 100).map(({ event }) => event));
+  // Among them one goes as later among all.
+  const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
+  await field.press("Enter");
+  await field.press("Enter");
+  await expect(inspector).toHaveAttribute("data-event", expected[2].event);
+  await page.getByRole("grid", { name: "Tracks" }).focus();
+  for (const [key, at] of [["n", 3], ["Shift+N", 2], ["Shift+N", 1], ["Shift+N", 0], ["Shift+N", 0]] as const) {
+    await page.keyboard.press(key);
+    await expect(inspector, `${key} to ${at}`).toHaveAttribute("data-event", expected[at].event);
+  }
   await expect.poll(() => letGo !== undefined).toBe(true);
   letGo?.();
   await expect(page.locator(".search-result")).toContainText(`1 of ${count(expected.length)}`);
   await expect(panel).toContainText(`${count(expected.length)} hits in the trace`);
   await expect(grid(page, "Hits")).not.toHaveAttribute("aria-rowcount", "101");
   await expect(inspector).toHaveAttribute("data-event", expected[0].event);
-  await page.getByRole("textbox", { name: "Search spans, fields, ticks" }).press("Enter");
+  await field.press("Enter");
   await expect(inspector).toHaveAttribute("data-event", expected[1].event);
+});
+
+test("what comes late of a search is not for another session, nor for the next search", async ({ page }) => {
+  let letGo: (() => void) | undefined;
+  let isHeld = true;
+  await page.routeWebSocket(/\/api\/v1\/ws$/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => {
+      if (isHeld && typeof message === "string" && message.includes('"filterReady"')) letGo = () => socket.send(message);
+      else socket.send(message);
+    });
+  });
+  await open(page, "anthill", "v=inspector,search");
+  const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
+  await field.fill("dur>100us");
+  const panel = page.locator('[data-panel="bottom"]');
+  await expect(panel).toContainText("searching; the first 100");
+  await expect.poll(() => letGo !== undefined).toBe(true);
+  await page.getByRole("tab", { name: "gc.typhon-trace" }).click();
+  await drawn(page);
+  letGo?.();
+  isHeld = false;
+  // The answer to another question comes after it.
+  await page.getByRole("tab", { name: "Statistics", exact: true }).click();
+  await drawn(page);
+  await expect(page.locator(".search-result kbd")).toHaveText("/");
+  await expect(page.locator(".status-bar")).not.toContainText("hits");
+  // A step whose answer comes when something else is searched for.
+  await page.getByRole("tab", { name: "anthill.typhon-trace" }).click();
+  await drawn(page);
+  await field.fill("name=AntUpdate");
+  await expect(page.locator(".search-result")).toContainText("hits");
+  let answer = () => {};
+  await page.route("**/search?*direction=*", (route) => void (answer = () => void route.continue()), { times: 1 });
+  const step = page.waitForRequest("**/search?*direction=*");
+  await page.getByRole("button", { name: "Next hit" }).click();
+  await step;
+  const answered = page.waitForResponse("**/search?*direction=*");
+  await field.fill("name=SpiderUpdate");
+  const expected = dump("anthill", "--where", "name=SpiderUpdate");
+  await expect(page.locator(".search-result")).toContainText(`${count(expected.length)} hits`);
+  answer();
+  await answered;
+  await drawn(page);
+  await expect(page.locator(".inspector[data-event]")).toHaveCount(0);
+  await expect(page.locator(".search-result")).toContainText(`${count(expected.length)} hits`);
 });
 
 test("Escape takes back an Enter whose search has not begun: a later search from elsewhere goes to no hit by itself", async ({ page }) => {

@@ -160,8 +160,12 @@ export function SearchField() {
       if (activeFilterId.value !== 0 && state.is === "ready" && state.text === text.value.trim()) return void stepHit(event.shiftKey ? -1 : 1);
       window.clearTimeout(timer.current);
       stepAfter.current = event.shiftKey ? -1 : 1;
-      // What is being searched for already goes on.
-      if (state.is === "running" && state.text === text.value.trim()) return;
+      // What is being searched for already goes on; among its first hits one need not wait.
+      if (state.is === "running" && state.text === text.value.trim()) {
+        if (event.shiftKey || hitAt.value === null || hitAt.value + 1 >= state.first.length) return;
+        stepAfter.current = 0;
+        return void stepHit(1);
+      }
       void check(text.value).then((isValid) => (isValid ? search(text.value) : undefined));
     } else if (event.key === "ArrowDown" && state.is === "ready") {
       event.preventDefault();

@@ -20,6 +20,14 @@ export function showHit(hit: Hit, at: number): void {
 /** Steps that are under way or wait for it: each goes on from where the one before arrived. */
 let steps: Promise<void> = Promise.resolve();
 
+/** Among the first hits, while the others are not known. */
+function stepFirst(by: 1 | -1, first: readonly Hit[]): void {
+  const next = hitAt.value === null ? (by > 0 ? 0 : -1) : hitAt.value + by;
+  const hit = first[next];
+  if (hit) showHit(hit, next);
+  else announce("Still searching");
+}
+
 /** The next (1) or previous (-1) hit; behind the last comes the first. Quick presses of the key each count. */
 export function stepHit(by: 1 | -1): Promise<void> {
   steps = steps.catch(() => undefined).then(() => step(by));
@@ -28,7 +36,9 @@ export function stepHit(by: 1 | -1): Promise<void> {
 
 async function step(by: 1 | -1): Promise<void> {
   const [api, state] = [sessionApi.value, filter.value];
-  if (api === null || state.is !== "ready") return;
+  if (api === null) return;
+  if (state.is === "running") return stepFirst(by, state.first);
+  if (state.is !== "ready") return;
   if (state.matches === 0) return announce("No hits");
   const direction = by > 0 ? "next" : "previous";
   const at = hitAt.value;
@@ -37,8 +47,9 @@ async function step(by: 1 | -1): Promise<void> {
   try {
     const ask = { direction, count: 1, ...(at === null || wraps ? {} : { after: last }) } as const;
     const [hit] = (await api.search(state.filterId, ask)).hits;
-    if (hit) showHit(hit, next);
+    // Meanwhile another search may have begun, or another session be shown.
+    if (hit && filter.value === state) showHit(hit, next);
   } catch (error) {
-    report(error);
+    if (filter.value === state) report(error);
   }
 }

@@ -198,14 +198,19 @@ export function clearSelection({ remember = true } = {}): void {
 
 const searching = new Latest();
 
+/** Ends the search: what is still to come of it is not for the session that is shown next. */
+export function endSearch(): void {
+  searching.abort();
+  s.filter.value = { is: "none" };
+  s.hitAt.value = null;
+}
+
 /** Evaluates a filter over the whole trace; an empty text ends the search. */
 export async function search(text: string): Promise<void> {
   const trimmed = text.trim();
   const session = s.activeId.value;
   if (trimmed === "" || session === null) {
-    searching.abort();
-    s.filter.value = { is: "none" };
-    s.hitAt.value = null;
+    endSearch();
     return replaceHistory();
   }
   let running: s.FilterState & { is: "running" } = { is: "running", text: trimmed, done: 0, total: 1, first: [] };

@@ -5,6 +5,7 @@ import { SessionApi, api, isDisconnected, token } from "../protocol/http";
 import { Latest } from "../protocol/latest";
 import { Socket } from "../protocol/socket";
 import type * as t from "../protocol/types";
+import { endSearch } from "./actions";
 import { renewToken } from "./entry";
 import type { Link } from "./permalink";
 import { report } from "./problems";
@@ -122,7 +123,7 @@ function forget(): void {
     s.selection.value = [];
     s.links.value = null;
     s.focused.value = null;
-    s.filter.value = { is: "none" };
+    endSearch();
     s.measure.value = null;
     s.selectedRange.value = null;
     s.timeWindow.value = { fromNs: 0, toNs: 1 };
