@@ -152,6 +152,29 @@ test("what comes late of a search is not for another session, nor for the next s
   await expect(page.locator(".search-result")).toContainText(`${count(expected.length)} hits`);
 });
 
+test("a search without a connection says so, and goes when it is asked for again", async ({ page }) => {
+  let isUp = true;
+  const closings: (() => Promise<void>)[] = [];
+  await page.routeWebSocket(/\/api\/v1\/ws$/, (socket) => {
+    if (!isUp) return void socket.close();
+    socket.connectToServer();
+    closings.push(() => socket.close());
+  });
+  await open(page, "anthill");
+  isUp = false;
+  for (const close of closings) await close();
+  const field = page.getByRole("textbox", { name: "Search spans, fields, ticks" });
+  await field.fill("name=SpiderUpdate");
+  await expect(page.locator(".search-result")).toHaveText("failed");
+  await expect(page.locator("#search-fault")).toContainText("the connection to typhon ui is gone");
+  isUp = true;
+  // The page tries again by itself, after a while.
+  await expect(async () => {
+    await field.press("Enter");
+    await expect(page.locator(".inspector[data-event]")).toContainText("SpiderUpdate", { timeout: 3000 });
+  }).toPass();
+});
+
 test("Escape takes back an Enter whose search has not begun: a later search from elsewhere goes to no hit by itself", async ({ page }) => {
   await open(page, "anthill");
   let letGo = () => {};

@@ -39,9 +39,10 @@ const VIEWS_MAX: usize = 256;
 const FILTERS_MAX: usize = 8;
 /// Frames are put together until a message has about so many bytes.
 const MESSAGE_BYTES: usize = 256 << 10;
-/// Hits that are shown before all are known, and the time for looking for them: a tenth of a second is felt as at once.
+/// Hits that are shown before all are known, and the time for looking for them: a tenth of a second is felt as at once. Mostly
+/// they take a tenth of that.
 const FIRST_HITS: usize = 100;
-const FIRST_HITS_WITHIN: Duration = Duration::from_millis(50);
+const FIRST_HITS_WITHIN: Duration = Duration::from_millis(100);
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 const CLOSE_AWAY: u16 = 1001;

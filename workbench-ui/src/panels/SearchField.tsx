@@ -43,7 +43,7 @@ function Result() {
     case "running":
       return <span class="text-2">{Math.round((100 * state.done) / Math.max(state.total, 1))} %</span>;
     case "failed":
-      return <span class="text-2">not understood</span>;
+      return <span class="text-2">{state.problem.code === "filter" ? "not understood" : "failed"}</span>;
     case "ready":
       return (
         <>

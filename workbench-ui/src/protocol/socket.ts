@@ -52,6 +52,7 @@ interface PendingFilter {
 }
 
 const REFUSED = 4401;
+const DISCONNECTED: Problem = { status: 503, code: "disconnected", detail: "the connection to typhon ui is gone" };
 const RETRY_MS = [500, 1000, 2000, 5000];
 
 /** One connection for the whole page; it is opened again when it breaks. */
@@ -84,9 +85,8 @@ export class Socket {
   private lost(code: number): void {
     this.isOpen = false;
     this.socket = null;
-    const problem: Problem = { status: 503, code: "disconnected", detail: "the connection to typhon ui is gone" };
-    for (const { answer } of this.tiles.values()) answer.failed(problem);
-    for (const filter of this.filters.values()) filter.reject(new ApiError(problem));
+    for (const { answer } of this.tiles.values()) answer.failed(DISCONNECTED);
+    for (const filter of this.filters.values()) filter.reject(new ApiError(DISCONNECTED));
     this.tiles.clear();
     this.filters.clear();
     if (code === REFUSED) return this.events.connection({ is: "refused" });
@@ -119,6 +119,8 @@ export class Socket {
 
   /** Evaluates a filter over the whole trace. */
   setFilter(session: string, text: string, signal: AbortSignal, news: FilterNews): Promise<FilterInfo> {
+    // Nobody would answer what is not sent.
+    if (!this.isOpen) return Promise.reject(new ApiError(DISCONNECTED));
     const requestId = ++this.lastId;
     return new Promise((resolve, reject) => {
       this.filters.set(requestId, { text, resolve, reject, news });

@@ -7,6 +7,7 @@ import type * as t from "../protocol/types";
 import { pushHistory, replaceHistory } from "./history";
 import { glideTo, stopGlide, windowAhead } from "./motion";
 import { problemOf, report } from "./problems";
+import { endSearch, searching } from "./searching";
 import { saveSettings } from "./settings";
 import { socket } from "./sessions";
 import * as s from "./store";
@@ -194,15 +195,6 @@ export function clearSelection({ remember = true } = {}): void {
   if (remember) pushHistory();
   s.selection.value = [];
   replaceHistory();
-}
-
-const searching = new Latest();
-
-/** Ends the search: what is still to come of it is not for the session that is shown next. */
-export function endSearch(): void {
-  searching.abort();
-  s.filter.value = { is: "none" };
-  s.hitAt.value = null;
 }
 
 /** Evaluates a filter over the whole trace; an empty text ends the search. */

@@ -5,10 +5,10 @@ import { SessionApi, api, isDisconnected, token } from "../protocol/http";
 import { Latest } from "../protocol/latest";
 import { Socket } from "../protocol/socket";
 import type * as t from "../protocol/types";
-import { endSearch } from "./actions";
 import { renewToken } from "./entry";
 import type { Link } from "./permalink";
 import { report } from "./problems";
+import { endSearch } from "./searching";
 import { restoreLaneView } from "./settings";
 import * as s from "./store";
 
